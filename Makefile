@@ -1,0 +1,35 @@
+# `make` lists what there is. Everything runs in .venv, made on first use.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-postgres lint bench
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+run: $(STAMP) ## serve the whole product on http://127.0.0.1:8000
+	$(BIN)/ggufhub serve
+
+test: lint ## all checks and all tests
+	$(BIN)/python -m pytest
+	$(MAKE) test-postgres
+
+test-postgres: $(STAMP) ## the service's tests on an embedded PostgreSQL
+	GGUFHUB_TEST_DB=embedded-pg $(BIN)/python -m pytest tests/hub tests/api tests/workers
+
+lint: $(STAMP) ## style, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(STAMP) ## header reading side by side with its peers
+	$(BIN)/python -m tests.bench

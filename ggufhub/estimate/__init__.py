@@ -1,0 +1,1 @@
+"""Numbers about a model: parameters, bits per weight, type mix, memory."""

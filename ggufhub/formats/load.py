@@ -1,0 +1,74 @@
+"""From a source to a Model: recognise, read, and gather the shards that belong together."""
+
+from ggufhub.errors import BytesMissing, SourceError
+from ggufhub.formats.detect import GGUF, HEAD, detect
+from ggufhub.formats.gguf import read_gguf
+from ggufhub.formats.kind import UNKNOWN, gguf_kind
+from ggufhub.formats.model import Model, ModelFile
+from ggufhub.formats.naming import shard_name
+from ggufhub.limits import Limits
+from ggufhub.sources.base import ByteSource
+from ggufhub.sources.window import Window
+
+TRAILING_HEAD = 64
+"""Bytes enough to name what follows the data of a model."""
+
+
+def load_model(source: ByteSource, limits: Limits) -> Model:
+    """Read one model, following its shards by name. Raises ``SourceError`` for the given source.
+
+    A sibling that cannot be had is listed as missing, never an error of the given file.
+    """
+    name = shard_name(source.identity.name)
+    if name is None or name.shards < 2 or not 1 <= name.number <= name.shards:
+        file = load_file(source, limits)
+        return Model([file], _kind([file]))
+    if name.shards > limits.shards:
+        file = load_file(source, limits)
+        return Model([file], _kind([file]), [f"{name.shards - 1} other shards (over our limit)"])
+    files: list[ModelFile] = []
+    missing: list[str] = []
+    asked = 0
+    for number in range(1, name.shards + 1):
+        if number == name.number:
+            asked = len(files)
+            files.append(load_file(source, limits))
+            continue
+        sibling = name.sibling(number)
+        try:
+            with source.sibling(sibling) as shard:
+                files.append(load_file(shard, limits))
+        except BytesMissing:
+            raise
+        except SourceError:
+            missing.append(sibling)
+    return Model(files, _kind(files), missing, asked)
+
+
+def load_file(source: ByteSource, limits: Limits) -> ModelFile:
+    """Read one file. Raises ``SourceError``; whatever its bytes hold ends up in the result."""
+    window = Window(source, limits)
+    size = window.size
+    window.ensure(HEAD if size is None else min(HEAD, size))
+    form = detect(bytes(window.buffer[: min(window.filled, HEAD)]), source.identity.name)
+    file = ModelFile(source.identity, form)
+    if form is GGUF:
+        file.header = read_gguf(window)
+        file.trailing = _trailing(file, source)
+    return file
+
+
+def _kind(files: list[ModelFile]) -> str:
+    header = files[0].header
+    return UNKNOWN if header is None else gguf_kind(header)
+
+
+def _trailing(file: ModelFile, source: ByteSource) -> bytes | None:
+    """The first bytes after the model. They are worth a look, but never an error."""
+    end, size = file.data_end, file.size
+    if end is None or size is None or not 0 < end < size:
+        return None
+    try:
+        return source.read(end, min(TRAILING_HEAD, size - end))
+    except SourceError:
+        return None

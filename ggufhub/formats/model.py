@@ -1,0 +1,89 @@
+"""Model: one file, or all shards of one split model, as read and not yet judged."""
+
+from dataclasses import dataclass, field
+
+from ggufhub.formats.detect import FileForm
+from ggufhub.formats.header import Header, Key, Tensor
+from ggufhub.formats.kind import UNKNOWN
+from ggufhub.sources.base import Identity
+
+
+@dataclass(slots=True)
+class ModelFile:
+    """One file: who it is, what form it has, and its header where it is a model.
+
+    ``trailing`` holds the first bytes after the last tensor where there are any and they could
+    be had.
+    """
+
+    identity: Identity
+    form: FileForm
+    header: Header | None = None
+    trailing: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        return self.identity.name
+
+    @property
+    def size(self) -> int | None:
+        """Bytes in the whole file; None where nobody says."""
+        if self.header is not None and self.header.size is not None:
+            return self.header.size
+        return self.identity.size
+
+    @property
+    def data_end(self) -> int | None:
+        """Where the padded data of the last tensor ends; None where that cannot be computed."""
+        header = self.header
+        if header is None or header.data_offset is None or header.alignment is None:
+            return None
+        end = 0
+        for tensor in header.tensors:
+            size = tensor.bytes
+            if size is None:
+                return None
+            end = max(end, tensor.offset + size + -size % header.alignment)
+        return header.data_offset + end
+
+
+@dataclass(slots=True)
+class Model:
+    """The files of one model in shard order; ``files[0]`` carries the metadata.
+
+    ``missing`` names the shards that the others speak of and nobody could find; ``asked`` is
+    the index of the file that was asked for.
+    """
+
+    files: list[ModelFile]
+    kind: str = UNKNOWN
+    missing: list[str] = field(default_factory=list)
+    asked: int = 0
+
+    @property
+    def opened(self) -> ModelFile:
+        """The file that was asked for: any shard of the model."""
+        return self.files[self.asked]
+
+    @property
+    def first(self) -> ModelFile:
+        return self.files[0]
+
+    @property
+    def header(self) -> Header | None:
+        """The header of the first file."""
+        return self.files[0].header
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """Tensors of all shards, in file order."""
+        return [tensor for file in self.files if file.header for tensor in file.header.tensors]
+
+    def find(self, name: str) -> Key | None:
+        return None if self.header is None else self.header.find(name)
+
+    def text(self, name: str) -> str | None:
+        return None if self.header is None else self.header.text(name)
+
+    def number(self, name: str) -> int | None:
+        return None if self.header is None else self.header.number(name)

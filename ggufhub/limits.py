@@ -1,0 +1,67 @@
+"""Every budget of one inspection, each with the real file or measurement that justifies it.
+
+A budget is checked before anything is allocated. Hitting one is reported as "not decided",
+never as "invalid": the file may be fine, we only refuse to spend more on it.
+"""
+
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Budgets in bytes, counts and seconds. ``Limits()`` holds the defaults."""
+
+    header_bytes: int = 128 * MIB
+    """Largest real header known: 15.8 MB (gemma-4, 262,144 tokens and 514,906 merges)."""
+
+    keys: int = 65_536
+    """Largest real count known: 42. The hub's own viewer stops at 100,000."""
+
+    tensors: int = 1_000_000
+    """Large mixture-of-experts files hold about 2,000; one tensor an expert would reach 100,000."""
+
+    array_elements: int = 16_777_216
+    """Largest real array: 514,906 merges. The reference's own bound is 2^30."""
+
+    string_bytes: int = 64 * MIB
+    """A whole tokenizer.json may sit in one key; 2^30 is the reference's bound."""
+
+    nesting: int = 4
+    """Arrays inside arrays: the specification allows them, no known file uses them."""
+
+    dimensions: int = 8
+    """The reference refuses more than 4; reading up to 8 lets us say so and go on."""
+
+    shards: int = 512
+    """The largest published split sets have fewer than 100 parts."""
+
+    findings_per_rule: int = 50
+    """A file of 100,000 bad names gets fifty findings and a count, not 100,000 findings."""
+
+    first_read: int = 1 * MIB
+    """Small models fit their whole header in it; vocabularies of 32,000 tokens nearly do."""
+
+    largest_read: int = 16 * MIB
+    """One range request. Larger headers take several, so that a slow server shows progress."""
+
+    requests: int = 24
+    """Per file. The largest real header takes 3."""
+
+    seconds: float = 60.0
+    """Wall time for one file at depth ``header``, network included."""
+
+    connect_seconds: float = 5.0
+    operation_seconds: float = 10.0
+    """One socket operation: a server that says nothing for this long is dead."""
+
+    request_seconds: float = 30.0
+    """One request from dial to last byte: 16 MiB in 30 s is 560 KB/s."""
+
+    redirects: int = 5
+    """Hubs need 2 (name to content-delivery host); the fetch specification stops at 20."""
+
+    reply_header_bytes: int = 64 * KIB
+    reply_header_lines: int = 100

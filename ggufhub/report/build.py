@@ -1,0 +1,216 @@
+"""From a source to a report: load, judge, count, and fold it all into one document."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+from ggufhub.errors import BytesMissing, FormatError, GgufHubError, LimitExceeded
+from ggufhub.estimate.size import bits_per_weight, parameters, type_mix
+from ggufhub.formats.detect import UNKNOWN
+from ggufhub.formats.file_types import file_type_name
+from ggufhub.formats.header import Header
+from ggufhub.formats.load import load_model
+from ggufhub.formats.model import Model, ModelFile
+from ggufhub.limits import Limits
+from ggufhub.report import contents
+from ggufhub.report.codec import Json, safe_text
+from ggufhub.report.document import REPORT_SCHEMA, Report
+from ggufhub.rules.engine import Finding, Outcome, evaluate
+from ggufhub.rules.registry import Severity, catalogue
+from ggufhub.sources.base import ByteSource, Identity, Reads
+
+RULE_SET = "2026.11"
+"""Version of the rule set; it changes with every change of a rule."""
+
+REFERENCE = "llama.cpp 0c1e57098"
+"""The commit whose tables and checks the rules follow."""
+
+Progress = Callable[[str, Reads], None]
+
+
+def inspect(
+    source: ByteSource,
+    *,
+    limits: Limits | None = None,
+    profile: str = "load",
+    progress: Progress | None = None,
+    arrays: bool = True,
+) -> Report:
+    """Inspect one model and report on it, whatever its bytes hold.
+
+    A source that fails gives a report with the verdict ``unreadable``. Raises only
+    ``BytesMissing``: a header-only upload has to grow before there is anything to report.
+    ``arrays=False`` leaves the large arrays out of the result.
+    """
+    limits = limits or Limits()
+    clock = _Clock()
+    if progress is not None:
+        report_progress = progress
+        source.reads.listener = lambda reads: report_progress("reading", reads)
+    try:
+        with clock.stage("read"):
+            model = load_model(source, limits)
+    except BytesMissing:
+        raise
+    except GgufHubError as error:
+        return unreadable(source.locator, error, profile)
+    with clock.stage("rules"):
+        outcome = evaluate(model, limits)
+    with clock.stage("report"):
+        document = _document(model, outcome, profile, source.reads, _problem(model))
+        header = model.header
+        packed = contents.packed_arrays(header) if arrays and header is not None else {}
+    document["seconds"] = clock.seconds
+    return Report(document, packed)
+
+
+class _Clock:
+    """Wall seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(time.perf_counter() - began, 4)
+
+
+def _problem(model: Model) -> GgufHubError | None:
+    """Why a model that could be fetched was still not read as one, or not to its end."""
+    file = model.first
+    if not file.form.model:
+        return FormatError(file.form.code, f"This is {file.form.title}. {file.form.advice}")
+    return None if file.header is None else file.header.limit
+
+
+def _document(
+    model: Model, outcome: Outcome, profile: str, reads: Reads, error: GgufHubError | None
+) -> dict[str, Json]:
+    header = model.header
+    return {
+        "schema": REPORT_SCHEMA,
+        "source": safe_text(model.opened.identity.locator),
+        "name": safe_text(model.opened.name),
+        "kind": model.kind,
+        "verdict": _verdict(outcome, error),
+        "error": None
+        if error is None
+        else {"code": error.code, "message": safe_text(error.message)},
+        "profile": profile,
+        "format": _format(model.first),
+        "summary": _summary(model),
+        "files": [_file(file) for file in model.files],
+        "findings": [_finding(finding) for finding in outcome.findings],
+        "not_evaluated": [
+            {"rule": rule, "reason": safe_text(reason)} for rule, reason in outcome.not_evaluated
+        ],
+        "metadata": contents.metadata(header) if header else [],
+        "tensors": contents.tensors(model),
+        "types": [asdict(share) for share in type_mix(model.tensors)],
+        "layout": contents.layout(model.first),
+        "templates": contents.templates(header) if header else [],
+        "memory": None,
+        "reads": {"requests": reads.requests, "bytes": reads.bytes},
+        "seconds": {},
+        "rule_set": {"version": RULE_SET, "reference": REFERENCE},
+    }
+
+
+def _verdict(outcome: Outcome, error: GgufHubError | None) -> str:
+    severities = {finding.severity for finding in outcome.findings}
+    if isinstance(error, LimitExceeded) and Severity.ERROR in severities:
+        return "fail"  # what was read before the limit is enough to know
+    if error is not None:
+        return "unreadable"
+    if Severity.ERROR in severities:
+        return "fail"
+    return "warn" if Severity.WARNING in severities else "pass"
+
+
+def _format(file: ModelFile) -> dict[str, Json]:
+    header = file.header or Header("unknown", file.size)
+    return {
+        "name": header.format,
+        "version": header.version,
+        "byte_order": header.byte_order.value if header.byte_order else None,
+        "alignment": header.alignment,
+        "kv_count": header.kv_count,
+        "tensor_count": header.tensor_count,
+        "data_offset": header.data_offset,
+    }
+
+
+def _summary(model: Model) -> dict[str, Json]:
+    shares = type_mix(model.tensors)
+    architecture = model.text("general.architecture")
+    file_type = model.number("general.file_type")
+    tokens = model.header.array("tokenizer.ggml.tokens") if model.header else None
+    quant = shares[0].type if shares else None
+    return {
+        "name": _safe(model.text("general.name")),
+        "architecture": _safe(architecture),
+        "parameters": parameters(shares),
+        "quant": quant if file_type is None else file_type_name(file_type),
+        "bits_per_weight": bits_per_weight(shares),
+        "context_length": model.number(f"{architecture}.context_length"),
+        "vocabulary": None if tokens is None else tokens.count,
+        "license": _safe(model.text("general.license")),
+        "file_type": file_type,
+    }
+
+
+def _safe(text: str | None) -> str | None:
+    return None if text is None else safe_text(text)
+
+
+def _file(file: ModelFile) -> dict[str, Json]:
+    identity = file.identity
+    return {
+        "name": safe_text(identity.name),
+        "size": file.size,
+        "digests": [asdict(digest) for digest in identity.digests],
+        "etag": _safe(identity.etag),
+        "last_modified": _safe(identity.last_modified),
+        "hops": [{"host": safe_text(hop.host), "status": hop.status} for hop in identity.hops],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Json]:
+    hit = finding.hit
+    place: dict[str, Json] = {}
+    if hit.span is not None:
+        place |= {"offset": hit.span.offset, "length": hit.span.length}
+    place |= {
+        name: safe_text(value)
+        for name, value in (("key", hit.key), ("tensor", hit.tensor))
+        if value is not None
+    }
+    if hit.line is not None:
+        place["line"] = hit.line
+    return {
+        "rule": finding.rule.id,
+        "severity": finding.severity.value,
+        "truth": finding.rule.truth.value,
+        "title": finding.rule.title,
+        "message": safe_text(hit.message),
+        "file": safe_text(finding.file),
+        "place": place,
+        "expected": _safe(hit.expected),
+        "actual": _safe(hit.actual),
+        "fix": safe_text(finding.fix),
+        "fingerprint": finding.fingerprint,
+    }
+
+
+def unreadable(locator: str, error: GgufHubError, profile: str = "load") -> Report:
+    """The report about a source that could not be read: why, and no guesses."""
+    name = locator.rsplit("/", 1)[-1]
+    model = Model([ModelFile(Identity(locator, name, None), UNKNOWN)])
+    reason = f"the source could not be read: {error.message}"
+    outcome = Outcome([], [(rule.id, reason) for rule in catalogue()])
+    return Report(_document(model, outcome, profile, Reads(), error))

@@ -1,0 +1,189 @@
+"""The contents of a model as document parts: metadata, tensors, layout, templates."""
+
+from ggufhub.formats.header import Array, Header, Key, Tensor
+from ggufhub.formats.model import Model, ModelFile
+from ggufhub.formats.naming import tensor_block, tensor_role
+from ggufhub.formats.tensor_types import type_name
+from ggufhub.formats.values import ValueType
+from ggufhub.report.codec import (
+    EXACT_INTEGER,
+    Json,
+    PackedArray,
+    pack_numbers,
+    pack_strings,
+    safe_bytes,
+    safe_number,
+    safe_text,
+)
+
+INLINE_ELEMENTS = 64
+"""Arrays up to this long are in the document whole; longer ones are packed and paged."""
+
+FIRST_ELEMENTS = 8
+"""Elements of a long array that the document itself shows."""
+
+TEMPLATE_KEY = "tokenizer.chat_template"
+
+
+def metadata(header: Header) -> list[dict[str, Json]]:
+    """Every key, in file order, with its place."""
+    return [_entry(key) for key in header.keys]
+
+
+def _entry(key: Key) -> dict[str, Json]:
+    entry: dict[str, Json] = {
+        "key": safe_text(key.name),
+        "type": key.type_label,
+        "value": _value(key),
+        "offset": key.offset,
+        "length": key.end - key.offset,
+    }
+    value = entry["value"]
+    if isinstance(value, int) and not -EXACT_INTEGER <= value <= EXACT_INTEGER:
+        entry["text"] = str(value)
+    return entry
+
+
+def _value(key: Key) -> Json:
+    if key.array is not None:
+        return _array(key.array)
+    value = key.value
+    if isinstance(value, bytes):
+        return safe_bytes(value)
+    if key.type is ValueType.BOOL:
+        return value if value not in (0, 1) else bool(value)
+    assert isinstance(value, int | float)
+    return safe_number(value)
+
+
+def _array(array: Array) -> dict[str, Json]:
+    shown = array.count if array.count <= INLINE_ELEMENTS else FIRST_ELEMENTS
+    return {"count": array.count, "first": [_element(item) for item in array.part(0, shown)]}
+
+
+def _element(item: int | float | bytes | Array) -> Json:
+    if isinstance(item, Array):
+        return _array(item)
+    return safe_bytes(item) if isinstance(item, bytes) else safe_number(item)
+
+
+def packed_arrays(header: Header) -> dict[str, PackedArray]:
+    """The long arrays of a header by (safe) key, compressed in chunks."""
+    packed = {}
+    for key in header.keys:
+        array = key.array
+        if array is None or array.count <= INLINE_ELEMENTS:
+            continue
+        if array.element_type is not ValueType.ARRAY:
+            packed[safe_text(key.name)] = pack(array)
+    return packed
+
+
+def pack(array: Array) -> PackedArray:
+    """One flat array, packed."""
+    if array.element_type is not ValueType.STRING:
+        return pack_numbers(array.numbers(), array.element_type.label)
+    import numpy as np
+
+    starts = np.asarray(array.starts, np.int64)
+    ends = np.append(starts[1:], array.end)
+    prefix = array.encoding.prefix
+    return pack_strings(array.encoding.buffer, starts, ends - starts - prefix, prefix)
+
+
+def tensors(model: Model) -> list[dict[str, Json]]:
+    """Every tensor of every shard, in file order."""
+    several = len(model.files) > 1
+    rows = []
+    for file in model.files:
+        for tensor in file.header.tensors if file.header else ():
+            row = _tensor(tensor)
+            if several:
+                row["file"] = safe_text(file.name)
+            rows.append(row)
+    return rows
+
+
+def _tensor(tensor: Tensor) -> dict[str, Json]:
+    name = safe_text(tensor.name)
+    return {
+        "name": name,
+        "shape": list(tensor.shape),
+        "type": type_name(tensor.type),
+        "offset": tensor.offset,
+        "bytes": tensor.bytes,
+        "elements": tensor.elements,
+        "block": tensor_block(name),
+        "role": tensor_role(name),
+        "place": {"offset": tensor.span.offset, "length": tensor.span.length},
+    }
+
+
+def templates(header: Header) -> list[dict[str, Json]]:
+    """The chat templates: ``default`` and the named variants."""
+    found = []
+    for key in header.keys:
+        name = key.name
+        if key.type is not ValueType.STRING or not name.startswith(TEMPLATE_KEY):
+            continue
+        variant = name[len(TEMPLATE_KEY) :].lstrip(".") or "default"
+        text = header.text(name) or ""
+        found.append({"name": safe_text(variant), "text": safe_text(text)})
+    return found
+
+
+def layout(file: ModelFile) -> list[dict[str, Json]]:
+    """What lies where in one file, in order and without holes as far as it is known."""
+    header = file.header
+    if header is None:
+        return []
+    places = _Places()
+    first_key = header.keys[0].offset if header.keys else None
+    places.add("header", "", 0, first_key or header.keys_end or _read_to(header))
+    for key in header.keys:
+        places.add("key", key.name, key.offset, key.end)
+    if header.tables_end is not None and header.keys_end is not None:
+        places.add("tensor table", "", header.keys_end, header.tables_end)
+    _data_places(file, header, places)
+    return places.rows
+
+
+def _read_to(header: Header) -> int:
+    return header.stop.span.offset if header.stop is not None else min(header.size or 24, 24)
+
+
+def _data_places(file: ModelFile, header: Header, places: "_Places") -> None:
+    if header.data_offset is None or header.tables_end is None:
+        return
+    places.add("padding", "", header.tables_end, header.data_offset)
+    base = header.data_offset
+    position = base
+    for tensor in sorted(header.tensors, key=lambda tensor: tensor.offset):
+        start = base + tensor.offset
+        end = start + (tensor.bytes or 0)
+        if start > position:
+            short = start - position < (header.alignment or 1)
+            places.add("padding" if short else "gap", "", position, start)
+        what = "overlap" if start < position else "tensor"
+        places.add(what, tensor.name, start, end)
+        position = max(position, end)
+    padded, size = file.data_end, file.size
+    if size is None:
+        return
+    if padded is not None and header.tensors:
+        places.add("padding", "", position, min(padded, size))
+        position = max(position, min(padded, size))
+    places.add("trailing", "", position, size)
+    places.add("missing", "", size, position)
+
+
+class _Places:
+    """Collects rows; empty and backward ranges are dropped."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Json]] = []
+
+    def add(self, what: str, name: str, start: int, end: int) -> None:
+        if end > start:
+            row = {"what": what, "name": safe_text(name), "offset": start, "length": end - start}
+            self.rows.append(row)

@@ -1,0 +1,1 @@
+"""What is wrong with a model: small pure functions from what was read to findings."""

@@ -1,0 +1,140 @@
+"""Run the rules over a model: findings where they are broken, reasons where they could not run."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ggufhub.formats.model import Model, ModelFile
+from ggufhub.limits import Limits
+from ggufhub.rules.registry import Hit, Need, Rule, Severity, catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One place where a rule is broken, complete: what, where, and what to do."""
+
+    rule: Rule
+    severity: Severity
+    file: str
+    hit: Hit
+
+    @property
+    def fix(self) -> str:
+        return self.hit.fix or self.rule.fix
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for the same defect in the next release: rule, file and subject, no offsets."""
+        subject = (self.rule.id, self.file, self.hit.key or "", self.hit.tensor or "")
+        joined = "\0".join(subject).encode("utf-8", "surrogateescape")
+        return hashlib.sha256(joined).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """All findings, and for each rule that could not run the reason."""
+
+    findings: list[Finding] = field(default_factory=list)
+    not_evaluated: list[tuple[str, str]] = field(default_factory=list)
+
+
+def evaluate(model: Model, limits: Limits) -> Outcome:
+    """Run every rule. At most ``limits.findings_per_rule`` findings each; the rest is counted."""
+    outcome = Outcome()
+    for rule in catalogue():
+        reasons: list[str] = []
+        found = list(_first(_findings(rule, model, reasons), limits.findings_per_rule))
+        outcome.findings += found
+        if reasons:
+            outcome.not_evaluated.append((rule.id, reasons[0]))
+    return outcome
+
+
+def _findings(rule: Rule, model: Model, reasons: list[str]) -> Iterator[Finding]:
+    if rule.check_model is not None:
+        missing = _unmet(rule, model.first, model)
+        if missing is not None:
+            reasons.append(missing)
+            return
+        for hit in rule.check_model(model):
+            yield Finding(rule, hit.severity or rule.severity, model.first.name, hit)
+        return
+    assert rule.check_file is not None
+    for file in model.files:
+        missing = _unmet(rule, file, model)
+        if missing is not None:
+            reasons.append(missing)
+            continue
+        for hit in rule.check_file(file):
+            yield Finding(rule, hit.severity or rule.severity, file.name, hit)
+
+
+def _first(findings: Iterator[Finding], most: int) -> Iterator[Finding]:
+    """Up to ``most`` findings; the last one tells how many more there were."""
+    kept: list[Finding] = []
+    more = 0
+    for finding in findings:
+        if len(kept) < most:
+            kept.append(finding)
+        else:
+            more += 1
+    if more:
+        last = kept[-1]
+        note = f" (and {more:,} more findings of this rule)"
+        hit = replace(last.hit, message=last.hit.message + note)
+        kept[-1] = replace(last, hit=hit)
+    yield from kept
+
+
+def _unmet(rule: Rule, file: ModelFile, model: Model) -> str | None:
+    """Why the rule cannot speak about this file, or None where it can."""
+    for need in rule.needs:
+        reason = _CHECKS[need](file, model)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _keys_unread(file: ModelFile, model: Model) -> str | None:
+    header = file.header
+    if header is None:
+        return f"this is {file.form.title}"
+    if header.keys_end is None:
+        return _why_stopped(file, "the keys")
+    return None
+
+
+def _tensors_unread(file: ModelFile, model: Model) -> str | None:
+    reason = _keys_unread(file, model)
+    if reason is not None:
+        return reason
+    assert file.header is not None
+    return None if file.header.complete else _why_stopped(file, "the tensor table")
+
+
+def _why_stopped(file: ModelFile, what: str) -> str:
+    header = file.header
+    if header is not None and header.limit is not None:
+        return f"{what} could not be read within our limits: {header.limit.message}"
+    return f"{what} could not be read to the end"
+
+
+def _size_unknown(file: ModelFile, model: Model) -> str | None:
+    return "the size of the file is unknown" if file.size is None else None
+
+
+def _shards_missing(file: ModelFile, model: Model) -> str | None:
+    return "not every shard could be found" if model.missing else None
+
+
+def _nothing(file: ModelFile, model: Model) -> str | None:
+    return None
+
+
+_CHECKS = {
+    Need.HEAD: _nothing,
+    Need.KEYS: _keys_unread,
+    Need.TENSORS: _tensors_unread,
+    Need.SIZE: _size_unknown,
+    Need.SHARDS: _shards_missing,
+}

@@ -1,0 +1,200 @@
+"""The registry: what a rule is, and the list of all of them.
+
+A rule is a small pure function with a description. It gets one file (or the whole model), looks
+only at what was read, and yields a ``Hit`` for each place where it is broken. Whether it could
+run at all is decided from what it ``needs``, never inside it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple
+
+from ggufhub.formats.header import Key, Span, Tensor
+from ggufhub.formats.model import Model, ModelFile
+
+
+class Severity(Enum):
+    """Error: will not load or is unsafe. Warning: loads, likely wrong. Info: worth knowing."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Truth(Enum):
+    """Against which truth a rule judges.
+
+    INVALID: the reference loader rejects the file. SPEC: it loads, but breaks the written
+    specification. PORTABILITY: it loads here and breaks in another reader or on another host.
+    ADVICE: nothing rejects it; it is likely not what its maker meant.
+    """
+
+    INVALID = "invalid"
+    SPEC = "spec"
+    PORTABILITY = "portability"
+    ADVICE = "advice"
+
+
+class Need(Enum):
+    """What must have been read before a rule can speak; the text completes "needs …"."""
+
+    HEAD = "the first bytes"
+    KEYS = "all keys"
+    TENSORS = "the tensor table"
+    SIZE = "the size of the file"
+    SHARDS = "every shard"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One place where a rule is broken; the rest of a finding comes from the rule."""
+
+    message: str
+    span: Span | None = None
+    key: str | None = None
+    tensor: str | None = None
+    line: int | None = None
+    expected: str | None = None
+    actual: str | None = None
+    severity: Severity | None = None
+    fix: str | None = None
+
+    @classmethod
+    def at_key(cls, key: Key, message: str, **facts: str | Severity | None) -> "Hit":
+        return cls(message, span=key.span, key=key.name, **facts)  # type: ignore[arg-type]
+
+    @classmethod
+    def at_tensor(cls, tensor: Tensor, message: str, **facts: str | Severity | None) -> "Hit":
+        return cls(message, span=tensor.span, tensor=tensor.name, **facts)  # type: ignore[arg-type]
+
+
+FileCheck = Callable[[ModelFile], Iterator[Hit]]
+ModelCheck = Callable[[Model], Iterator[Hit]]
+
+
+class Sample(NamedTuple):
+    """Files made in code, by name; the first one is the one to open."""
+
+    files: dict[str, bytes]
+
+
+SampleMaker = Callable[[], bytes | dict[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. ``help`` says why it matters and becomes its page; ``fix`` is one line.
+
+    Exactly one of ``check_file`` and ``check_model`` is set. ``failing`` and ``passing`` make
+    the smallest files that break and keep it. ``runtimes`` are the programs it speaks for.
+    """
+
+    id: str
+    title: str
+    severity: Severity
+    truth: Truth
+    needs: tuple[Need, ...]
+    runtimes: tuple[str, ...]
+    help: str
+    fix: str
+    failing: SampleMaker
+    passing: SampleMaker
+    check_file: FileCheck | None = None
+    check_model: ModelCheck | None = None
+
+    @property
+    def area(self) -> str:
+        """``Structure`` for STR020."""
+        return AREAS[self.id[:3]]
+
+
+AREAS = {
+    "STR": "Structure",
+    "SPL": "Split models",
+    "KND": "Kind",
+    "ARC": "Architecture",
+    "HYP": "Hyper-parameters",
+    "TEN": "Tensors",
+    "TOK": "Tokenizer",
+    "TPL": "Chat template",
+    "SEC": "Security",
+    "QNT": "Quantisation",
+    "PRV": "Provenance",
+    "CMP": "Compatibility",
+}
+"""Area of each id prefix, in the order in which findings are listed."""
+
+MODULES = ("container", "metadata", "tensor_table", "extent", "template")
+"""Modules of this package that register rules."""
+
+_rules: dict[str, Rule] = {}
+
+
+def register(rule: Rule) -> None:
+    """Add a rule. ``ValueError`` where its id is taken: ids are never reused."""
+    if rule.id in _rules:
+        raise ValueError(f"rule {rule.id} exists already")
+    _rules[rule.id] = rule
+
+
+def file_rule(
+    id: str,
+    title: str,
+    severity: Severity,
+    truth: Truth,
+    *,
+    needs: tuple[Need, ...],
+    help: str,
+    fix: str,
+    failing: SampleMaker,
+    passing: SampleMaker,
+    runtimes: tuple[str, ...] = ("llama.cpp",),
+) -> Callable[[FileCheck], FileCheck]:
+    """Register the decorated function as a rule about one file."""
+
+    def add(check: FileCheck) -> FileCheck:
+        facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing)
+        register(Rule(*facts, check_file=check))
+        return check
+
+    return add
+
+
+def model_rule(
+    id: str,
+    title: str,
+    severity: Severity,
+    truth: Truth,
+    *,
+    needs: tuple[Need, ...],
+    help: str,
+    fix: str,
+    failing: SampleMaker,
+    passing: SampleMaker,
+    runtimes: tuple[str, ...] = ("llama.cpp",),
+) -> Callable[[ModelCheck], ModelCheck]:
+    """Register the decorated function as a rule about a whole model."""
+
+    def add(check: ModelCheck) -> ModelCheck:
+        facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing)
+        register(Rule(*facts, check_model=check))
+        return check
+
+    return add
+
+
+@cache
+def catalogue() -> tuple[Rule, ...]:
+    """All rules, by area and number."""
+    for module in MODULES:
+        import_module(f"ggufhub.rules.{module}")
+    order = list(AREAS)
+    return tuple(sorted(_rules.values(), key=lambda rule: (order.index(rule.id[:3]), rule.id)))
+
+
+def find_rule(id: str) -> Rule | None:
+    """The rule with this id."""
+    return next((rule for rule in catalogue() if rule.id == id.upper()), None)

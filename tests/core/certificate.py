@@ -1,0 +1,26 @@
+"""A self-signed certificate for ``files.example.net``, valid until 2126.
+
+The name is reserved for documentation and the key is public: it protects nothing but tests.
+"""
+
+NAME = "files.example.net"
+
+PEM = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgytXKi46aPBjVeR53
+lq3GjjycDRZDQZ5cOXWXawgFjzChRANCAARRa/HwGnlFYSi3SN86017tSlCGZ5LE
+iolRVn/Gfn+Qb9taQgQHSacsaIfqT+HDXCw/FjXC/PZij6966JYd+UNd
+-----END PRIVATE KEY-----
+-----BEGIN CERTIFICATE-----
+MIIBrTCCAVOgAwIBAgIUStE5IQzES1sWf5gwMBFLrW5sgc0wCgYIKoZIzj0EAwIw
+HDEaMBgGA1UEAwwRZmlsZXMuZXhhbXBsZS5uZXQwIBcNMjYxMTMwMDAwNzA3WhgP
+MjEyNjExMDYwMDA3MDdaMBwxGjAYBgNVBAMMEWZpbGVzLmV4YW1wbGUubmV0MFkw
+EwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEUWvx8Bp5RWEot0jfOtNe7UpQhmeSxIqJ
+UVZ/xn5/kG/bWkIEB0mnLGiH6k/hw1wsPxY1wvz2Yo+veuiWHflDXaNxMG8wHQYD
+VR0OBBYEFHmlbb8/fyhxTQK2k3v4zJXLGiy1MB8GA1UdIwQYMBaAFHmlbb8/fyhx
+TQK2k3v4zJXLGiy1MA8GA1UdEwEB/wQFMAMBAf8wHAYDVR0RBBUwE4IRZmlsZXMu
+ZXhhbXBsZS5uZXQwCgYIKoZIzj0EAwIDSAAwRQIgKPoIRDkwYtSEAjXap6esx+SX
+ls4Ms/BvCRKNLo4mXPgCIQDiNTjdHwJ6OHZ+uLYOU2dmu1YzCoybJRV2TbfrMsd5
+2A==
+-----END CERTIFICATE-----
+"""

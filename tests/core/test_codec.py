@@ -1,0 +1,84 @@
+"""Whatever a file holds, the document is plain JSON and nothing is lost on the way."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ggufhub.report import codec
+from ggufhub.report.contents import pack
+from tests.builders import ByteOrder, Gguf, ValueType
+from tests.core.reading import read, report
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_become_json_and_come_back(raw: bytes) -> None:
+    safe = codec.safe_bytes(raw)
+    text = json.dumps(safe, allow_nan=False)
+    assert "\\u0000" not in text
+    text.encode()
+    if isinstance(safe, str):
+        assert safe.encode() == raw
+    else:
+        import base64
+
+        assert base64.b64decode(safe["b64"]) == raw
+        assert safe["why"] in ("utf8", "nul")
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity"), (1.5, 1.5), (7, 7)],
+)
+def test_numbers_json_cannot_write_get_names(number: float, shown: object) -> None:
+    assert codec.safe_number(number) == shown
+
+
+def test_integers_past_2_53_are_text_as_well() -> None:
+    entry = report(Gguf().key("x", 1 << 63, ValueType.UINT64).build()).document["metadata"][0]
+    assert (entry["value"], entry["text"]) == (1 << 63, "9223372036854775808")
+
+
+def test_long_strings_are_cut_for_showing() -> None:
+    safe = codec.safe_bytes(b"a" * 200_000)
+    assert (len(safe["text"]), safe["bytes"]) == (codec.SHOWN_STRING, 200_000)
+
+
+@pytest.mark.parametrize("order", list(ByteOrder))
+def test_packed_strings_are_paged_and_searched(order: ByteOrder) -> None:
+    words: list = [f"word{n}" for n in range(10_000)] + ["", "\u00e9t\u00e9", b"\xff\0"]
+    array = read(Gguf(order=order).array("x", ValueType.STRING, words).build()).array("x")
+    assert array is not None
+    packed = pack(array)
+    chunks = packed.chunks.__getitem__
+    assert packed.count == 10_003
+    assert codec.page(chunks, "string", packed.count, 4_094, 4) == words[4_094:4_098]
+    assert codec.page(chunks, "string", packed.count, 10_001, 50)[1]["why"] == "utf8"
+    total, hits = codec.search(chunks, "string", packed.count, "WORD999", 0, 5)
+    assert (total, hits) == (11, [(999, "word999"), *((9990 + n, f"word999{n}") for n in range(4))])
+
+
+def test_packed_numbers_keep_their_values_in_both_orders() -> None:
+    values = [float(n) for n in range(5_000)]
+    digests = set()
+    for order in ByteOrder:
+        array = read(Gguf(order=order).array("x", ValueType.FLOAT32, values).build()).array("x")
+        assert array is not None
+        packed = pack(array)
+        digests.add(packed.digest)
+        page = codec.page(packed.chunks.__getitem__, "float32", packed.count, 4_095, 2)
+        assert page == [4_095.0, 4_096.0]
+    assert len(digests) == 1
+
+
+def test_numbers_are_found_as_they_are_written() -> None:
+    packed = codec.pack_numbers(np.array([1, 22, 2, 22], "<i4"), "int32")
+    assert codec.search(packed.chunks.__getitem__, "int32", 4, "22", 0, 9)[1] == [(1, 22), (3, 22)]
+
+
+def test_documents_round_trip() -> None:
+    document = report(Gguf().key("general.name", b"\0\xff").key("n", math.nan).build()).document
+    assert codec.decode_document(codec.encode_document(document)) == document

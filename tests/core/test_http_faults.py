@@ -1,0 +1,241 @@
+"""HttpSource against refusals, attacks and faults; what it makes of names and digests."""
+
+import base64
+import hashlib
+import time
+from dataclasses import replace
+from email.utils import formatdate
+from urllib.parse import urlsplit
+
+import pytest
+
+from ggufhub.errors import SourceError
+from ggufhub.sources.base import Digest
+from ggufhub.sources.dial import Dialer
+from ggufhub.sources.http import HttpSource
+from ggufhub.sources.policy import AddressPolicy
+from tests.core import rangeserver
+from tests.core.httpkit import DATA, QUICK, failure, open_url, serve
+from tests.core.rangeserver import LOOPBACK, Behaviour
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "bad_request"),
+        (401, "unauthorized"),
+        (403, "forbidden"),
+        (404, "not_found"),
+        (410, "not_found"),
+        (500, "http_status"),
+        (204, "http_status"),
+        (304, "http_status"),
+    ],
+)
+def test_statuses(status: int, code: str) -> None:
+    with serve(rangeserver.fixed(status, b"<h1>secret</h1>")) as server:
+        error = failure(server)
+    assert error.code == code
+    assert "secret" not in error.message
+    assert error.retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "low", "high"),
+    [
+        ({"Retry_After": "7"}, 7, 7),
+        ({"Retry_After": formatdate(time.time() + 100, usegmt=True)}, 60, 101),
+        ({"Retry_After": formatdate(0, usegmt=True)}, 0, 0),
+        ({"Retry_After": "999999999"}, 86_400, 86_400),
+        ({"RateLimit": '"resolvers";r=0;t=42', "Retry_After": "7"}, 42, 42),
+    ],
+)
+@pytest.mark.parametrize(("status", "code"), [(429, "rate_limited"), (503, "busy")])
+def test_waits(status: int, code: str, headers: dict[str, str], low: float, high: float) -> None:
+    with serve(rangeserver.fixed(status, **headers)) as server:
+        error = failure(server)
+    assert error.code == code
+    assert error.retry_after is not None
+    assert low <= error.retry_after <= high
+
+
+@pytest.mark.parametrize("value", ["", "soon", "1" * 5000, "-1"])
+def test_a_senseless_wait_is_none(value: str) -> None:
+    with serve(rangeserver.fixed(429, Retry_After=value)) as server:
+        assert failure(server).retry_after is None
+
+
+# Attacks and faults
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "code"),
+    [
+        (rangeserver.slow_headers, "timeout"),
+        (rangeserver.slow_body, "timeout"),
+        (rangeserver.silent, "timeout"),
+        (rangeserver.interim_flood, "bad_answer"),
+        (rangeserver.huge_header, "bad_answer"),
+        (rangeserver.large_head, "bad_answer"),
+        (rangeserver.many_headers, "bad_answer"),
+        (rangeserver.not_http, "bad_answer"),
+        (rangeserver.truncated, "short_body"),
+        (rangeserver.fixed(206, b"", Content_Range="bytes 0-4095/100000"), "bad_range"),
+        (rangeserver.fixed(103), "bad_answer"),
+    ],
+)
+def test_misbehaviour(behaviour: Behaviour, code: str) -> None:
+    with serve(behaviour) as server:
+        error = failure(server, length=8000)
+    assert error.code == code
+
+
+@pytest.mark.parametrize("behaviour", [rangeserver.endless_body, rangeserver.endless_chunk])
+def test_endless_answers_are_cut(behaviour: Behaviour) -> None:
+    with serve(behaviour) as server, open_url(server.url("a.gguf")) as source:
+        assert source.read(0, 100) == b"a" * 100
+        assert source.reads.bytes == QUICK.first_read
+        assert source.identity.size is None
+
+
+def test_number_of_header_lines() -> None:
+    with serve() as server:
+        assert failure(server, reply_header_lines=3).code == "bad_answer"
+
+
+def test_request_budget() -> None:
+    with serve() as server:
+        error = failure(server, length=90_000, requests=2)
+        assert len(server.requests) == 2
+    assert error.code == "limit"
+    assert "2 requests" in error.message
+
+
+def test_time_budget_of_the_file() -> None:
+    with serve() as server, open_url(server.url("a.gguf"), replace(QUICK, seconds=0.1)) as source:
+        source.read(0, 10)
+        time.sleep(0.12)
+        assert source.read(10, 10) == DATA[10:20]  # held already
+        with pytest.raises(SourceError) as caught:
+            source.read(50_000, 10)
+        assert caught.value.code == "limit"
+
+
+def test_unreachable_and_blocked_read_the_same() -> None:
+    with serve() as server:
+        url = server.url("a.gguf")
+    closed = HttpSource(url, policy=LOOPBACK, limits=QUICK)
+    blocked = HttpSource(
+        "http://in.example.net/",
+        policy=AddressPolicy(),
+        limits=QUICK,
+        dialer=Dialer(AddressPolicy(), lookup=lambda host, port: [("10.0.0.1", port)]),
+    )
+    seen = set()
+    for source in (closed, blocked):
+        with pytest.raises(SourceError) as caught:
+            source.read(0, 1)
+        seen.add((caught.value.code, caught.value.message))
+    assert len(seen) == 1
+    assert seen.pop()[0] == "unreachable"
+
+
+# Digests, names and siblings
+
+
+def test_digests_the_server_declares() -> None:
+    md5 = hashlib.md5(DATA, usedforsecurity=False).digest()
+    sha = hashlib.sha256(DATA).digest()
+    headers = {
+        "Content-MD5": base64.b64encode(md5).decode(),  # of the part: not used
+        "x-goog-hash": f"crc32c=AAAAAA==,md5={base64.b64encode(md5).decode()}",
+        "x-amz-checksum-sha256": base64.b64encode(sha).decode(),
+        "x-amz-checksum-type": "FULL_OBJECT",
+    }
+    with (
+        serve(lambda handler, data: handler.serve(data, **headers)) as server,
+        open_url(server.url("a.gguf")) as source,
+    ):
+        assert source.identity.digests == (
+            Digest("sha256", sha.hex(), "declared by server"),
+            Digest("crc32c", "00000000", "declared by server"),
+            Digest("md5", md5.hex(), "declared by server"),
+        )
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-MD5": "????"},
+        {"Content-MD5": "AAAA"},
+        {"x-amz-checksum-sha256": base64.b64encode(bytes(32)).decode() + "-3"},
+        {"x-goog-hash": "md5"},
+        {"ETag": f'"{"ab" * 32}"'},
+        {"X-Linked-Etag": '"not a digest"'},
+    ],
+)
+def test_no_digest_is_guessed(headers: dict[str, str]) -> None:
+    with (
+        serve(lambda handler, data: handler.serve(data, **headers), data=b"GGUF") as server,
+        open_url(server.url("a.gguf")) as source,
+    ):
+        assert source.identity.digests == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("download=true", True),
+        ("X-Amz-Signature=ab", False),
+        ("a=1&sig=ab", False),
+        ("access_token=ab", False),
+        ("key=ab", False),
+        ("monkey=1", True),
+    ],
+)
+def test_locator_holds_no_secret(query: str, kept: bool) -> None:
+    with serve(name="模型 1.gguf") as server:
+        url = server.url("模型 1.gguf")
+        with open_url(f"{url}?{query}#part") as source:
+            assert source.identity.locator == (f"{url}?{query}" if kept else url)
+            assert source.identity.name == "模型 1.gguf"
+        assert urlsplit(server.requests[0].path).query == query
+
+
+def test_sibling() -> None:
+    with serve() as server:
+        server.files["dir/b 1.gguf"] = DATA
+        server.files["dir/b 2.gguf"] = DATA[::-1]
+        url = server.url("dir/b 1.gguf") + "?download=true"
+        with open_url(url, Authorization="s") as source, source.sibling("b 2.gguf") as sibling:
+            assert sibling.identity.name == "b 2.gguf"
+            assert sibling.read(0, 10) == DATA[::-1][:10]
+            assert sibling.reads.requests == 1
+        assert server.requests[-1].path == "/dir/b%202.gguf?download=true"
+        assert server.requests[-1].headers["authorization"] == "s"
+
+
+@pytest.mark.parametrize("name", ["missing.gguf", "", "..", "../a.gguf", "a\\b", "a\nb", "a?b"])
+def test_sibling_that_is_not_there(name: str) -> None:
+    with serve() as server, open_url(server.url("a.gguf")) as source:
+        with pytest.raises(SourceError) as caught:
+            source.sibling(name)
+        assert caught.value.code == "not_found"
+
+
+def test_sibling_of_a_signed_link() -> None:
+    with serve() as server, open_url(server.url("a.gguf") + "?X-Amz-Signature=ab") as source:
+        with pytest.raises(SourceError) as caught:
+            source.sibling("b.gguf")
+        assert caught.value.code == "signed_link"
+        assert server.requests == []
+
+
+def test_close_is_safe_to_repeat() -> None:
+    with serve() as server:
+        source = open_url(server.url("a.gguf"))
+        source.read(0, 10)
+        source.close()
+        source.close()

@@ -1,0 +1,39 @@
+"""The engine: needs that were not met, floods of findings, fingerprints."""
+
+from ggufhub.limits import Limits
+from tests.builders import Gguf, small_model
+from tests.core.reading import report
+
+
+def test_rules_that_could_not_run_say_why() -> None:
+    document = report(small_model().build()[:70]).document
+    reasons = {entry["rule"]: entry["reason"] for entry in document["not_evaluated"]}
+    assert reasons["STR032"] == "the keys could not be read to the end"
+
+
+def test_a_flood_is_cut_and_counted() -> None:
+    sample = Gguf()
+    for number in range(200):
+        sample.tensor(f"{number:x>70}")
+    document = report(sample.build(), Limits(findings_per_rule=10)).document
+    found = [finding for finding in document["findings"] if finding["rule"] == "STR020"]
+    assert len(found) == 10
+    assert "190 more findings" in found[-1]["message"]
+
+
+def test_fingerprints_ignore_places() -> None:
+    one = report(Gguf().key("a", 1).key("a", 2).build()).document["findings"][0]
+    two = report(Gguf().key("zz", 0).key("a", 1).key("a", 2).build()).document["findings"][0]
+    assert one["place"] != two["place"]
+    assert one["fingerprint"] == two["fingerprint"]
+
+
+def test_a_limit_is_not_decided_unless_an_error_was_seen_before_it() -> None:
+    many = Gguf().key("a", 1).key("a", 1)
+    for number in range(20):
+        many.array(f"x{number}", 4, list(range(50)))  # type: ignore[arg-type]
+    undecided = report(Gguf().key("b", "c" * 100).build(), Limits(string_bytes=50)).document
+    assert undecided["verdict"] == "unreadable"
+    assert undecided["error"]["code"] == "limit"
+    decided = report(many.key("z", "c" * 500).build(), Limits(string_bytes=100)).document
+    assert decided["verdict"] == "fail"
