@@ -7,6 +7,7 @@ and left to the rules.
 """
 
 import struct
+from math import prod
 from typing import TYPE_CHECKING
 
 from ggufhub.errors import LimitExceeded
@@ -21,6 +22,7 @@ from ggufhub.formats.header import (
     StopReason,
     Tensor,
 )
+from ggufhub.formats.tensor_types import tensor_bytes
 from ggufhub.formats.values import SCALAR_SIZE, ByteOrder, ValueType, type_label, value_type
 from ggufhub.sources.window import Window
 
@@ -246,7 +248,8 @@ def _read_tensors(cursor: Cursor, header: Header) -> None:
         *shape, kind, data = row.unpack_from(cursor.window.buffer, cursor.position)
         cursor.position += row.size
         span = Span(offset, cursor.position - offset)
-        header.tensors.append(Tensor(name, tuple(shape), kind, data, span))
+        size = tensor_bytes(kind, prod(shape), shape[0] if shape else 1)
+        header.tensors.append(Tensor(name, tuple(shape), kind, data, span, size))
     cursor.tensor = None
     header.tables_end = cursor.position
 

@@ -7,10 +7,10 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from math import prod
 from typing import TYPE_CHECKING
 
 from ggufhub.errors import LimitExceeded
-from ggufhub.formats.tensor_types import tensor_bytes
 from ggufhub.formats.values import NUMPY_CODE, SCALAR_SIZE, STRUCT_CODE, ByteOrder, ValueType
 
 if TYPE_CHECKING:
@@ -154,7 +154,8 @@ class Key:
 class Tensor:
     """One row of the tensor table. ``shape`` has the fastest dimension first, as stored.
 
-    ``offset`` counts from the start of the data section; ``span`` is the row itself.
+    ``offset`` counts from the start of the data section; ``span`` is the row itself. ``bytes``
+    is the exact size of the data, None where type or row length leave it undefined.
     """
 
     raw_name: bytes
@@ -162,6 +163,7 @@ class Tensor:
     type: int
     offset: int
     span: Span
+    bytes: int | None
 
     @property
     def name(self) -> str:
@@ -170,15 +172,7 @@ class Tensor:
     @property
     def elements(self) -> int:
         """Exact product of the dimensions; 1 for a scalar."""
-        product = 1
-        for dimension in self.shape:
-            product *= dimension
-        return product
-
-    @property
-    def bytes(self) -> int | None:
-        """Exact size of the data in bytes; None where type or row length leave it undefined."""
-        return tensor_bytes(self.type, self.elements, self.shape[0] if self.shape else 1)
+        return prod(self.shape)
 
 
 class StopReason(Enum):

@@ -25,9 +25,10 @@ def load_model(source: ByteSource, limits: Limits) -> Model:
         return Model([file], _kind([file]))
     if name.shards > limits.shards:
         file = load_file(source, limits)
-        return Model([file], _kind([file]), [f"{name.shards - 1} other shards (over our limit)"])
+        over = SourceError("limit", f"More than {limits.shards} shards are not followed.")
+        return Model([file], _kind([file]), {name.sibling(1): over})
     files: list[ModelFile] = []
-    missing: list[str] = []
+    missing: dict[str, SourceError] = {}
     asked = 0
     for number in range(1, name.shards + 1):
         if number == name.number:
@@ -40,8 +41,8 @@ def load_model(source: ByteSource, limits: Limits) -> Model:
                 files.append(load_file(shard, limits))
         except BytesMissing:
             raise
-        except SourceError:
-            missing.append(sibling)
+        except SourceError as error:
+            missing[sibling] = error
     return Model(files, _kind(files), missing, asked)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from ggufhub.errors import SourceError
 from ggufhub.formats.detect import FileForm
 from ggufhub.formats.header import Header, Key, Tensor
 from ggufhub.formats.kind import UNKNOWN
@@ -51,13 +52,13 @@ class ModelFile:
 class Model:
     """The files of one model in shard order; ``files[0]`` carries the metadata.
 
-    ``missing`` names the shards that the others speak of and nobody could find; ``asked`` is
-    the index of the file that was asked for.
+    ``missing`` names the shards that could not be had, each with the reason; ``asked`` is the
+    index of the file that was asked for.
     """
 
     files: list[ModelFile]
     kind: str = UNKNOWN
-    missing: list[str] = field(default_factory=list)
+    missing: dict[str, SourceError] = field(default_factory=dict)
     asked: int = 0
 
     @property

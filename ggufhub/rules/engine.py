@@ -88,6 +88,8 @@ def _first(findings: Iterator[Finding], most: int) -> Iterator[Finding]:
 
 def _unmet(rule: Rule, file: ModelFile, model: Model) -> str | None:
     """Why the rule cannot speak about this file, or None where it can."""
+    if file.header is not None and file.header.format not in rule.formats:
+        return f"the rule is not about {file.header.format} files"
     for need in rule.needs:
         reason = _CHECKS[need](file, model)
         if reason is not None:
@@ -124,7 +126,10 @@ def _size_unknown(file: ModelFile, model: Model) -> str | None:
 
 
 def _shards_missing(file: ModelFile, model: Model) -> str | None:
-    return "not every shard could be found" if model.missing else None
+    if not model.missing:
+        return None
+    name, error = next(iter(model.missing.items()))
+    return f"{len(model.missing)} shards could not be read, the first {name}: {error.message}"
 
 
 def _nothing(file: ModelFile, model: Model) -> str | None:

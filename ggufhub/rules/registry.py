@@ -89,7 +89,8 @@ class Rule:
     """One rule. ``help`` says why it matters and becomes its page; ``fix`` is one line.
 
     Exactly one of ``check_file`` and ``check_model`` is set. ``failing`` and ``passing`` make
-    the smallest files that break and keep it. ``runtimes`` are the programs it speaks for.
+    the smallest files that break and keep it. ``runtimes`` are the programs it speaks for,
+    ``formats`` the file formats (``Header.format``) it looks at.
     """
 
     id: str
@@ -102,6 +103,7 @@ class Rule:
     fix: str
     failing: SampleMaker
     passing: SampleMaker
+    formats: tuple[str, ...]
     check_file: FileCheck | None = None
     check_model: ModelCheck | None = None
 
@@ -127,7 +129,7 @@ AREAS = {
 }
 """Area of each id prefix, in the order in which findings are listed."""
 
-MODULES = ("container", "metadata", "tensor_table", "extent", "template")
+MODULES = ("container", "metadata", "tensor_table", "extent", "split", "template")
 """Modules of this package that register rules."""
 
 _rules: dict[str, Rule] = {}
@@ -152,11 +154,12 @@ def file_rule(
     failing: SampleMaker,
     passing: SampleMaker,
     runtimes: tuple[str, ...] = ("llama.cpp",),
+    formats: tuple[str, ...] = ("gguf",),
 ) -> Callable[[FileCheck], FileCheck]:
     """Register the decorated function as a rule about one file."""
 
     def add(check: FileCheck) -> FileCheck:
-        facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing)
+        facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing, formats)
         register(Rule(*facts, check_file=check))
         return check
 
@@ -175,11 +178,12 @@ def model_rule(
     failing: SampleMaker,
     passing: SampleMaker,
     runtimes: tuple[str, ...] = ("llama.cpp",),
+    formats: tuple[str, ...] = ("gguf",),
 ) -> Callable[[ModelCheck], ModelCheck]:
     """Register the decorated function as a rule about a whole model."""
 
     def add(check: ModelCheck) -> ModelCheck:
-        facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing)
+        facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing, formats)
         register(Rule(*facts, check_model=check))
         return check
 

@@ -162,19 +162,16 @@ class AddressPolicy:
                 raise SourceError("address", NOT_REACHABLE)
 
     def _inside_only(self, host: str, address: IPAddress | None, port: int) -> str:
-        """The code this host needs an opened network to escape; refuse at once if there is none."""
-        code = ""
-        if address is None and _is_reserved(host):
-            code = "host_name"
-        elif port not in self.allowed_ports:
-            code = "port"
-        port_refused = port not in self.allowed_ports and not self._any_port_inside
-        if port == 0 or port_refused or (code == "port" and not self.allowed_networks):
+        """The value of ``Target.inside_only``; refuses at once if no opened network could help."""
+        usual_port = port in self.allowed_ports
+        if port == 0 or not (usual_port or (self._any_port_inside and self.allowed_networks)):
             ports = ", ".join(map(str, sorted(self.allowed_ports)))
             raise SourceError("port", f"Port {port} may not be read. Allowed: {ports}.")
-        if code and not self.allowed_networks:
-            raise SourceError(code, NOT_REACHABLE)
-        return code
+        if address is None and _is_reserved(host):
+            if not self.allowed_networks:
+                raise SourceError("host_name", NOT_REACHABLE)
+            return "host_name"
+        return "" if usual_port else "port"
 
 
 def _items(environment: Mapping[str, str], name: str) -> list[str]:

@@ -35,7 +35,7 @@ class UploadSource(ByteSource):
         return count
 
     def sibling(self, name: str) -> ByteSource:
-        raise SourceError("not_found", f"{name} was not uploaded.")
+        raise SourceError("not_uploaded", f"{name} was not uploaded.")
 
     def close(self) -> None:
         self._file.close()

@@ -172,6 +172,14 @@ def ignore_range_chunked(handler: Handler, data: bytes) -> None:
     handler.put(b"0\r\n\r\n")
 
 
+def broken_chunks(handler: Handler, data: bytes) -> None:
+    """The whole file in chunks, but the second half never comes."""
+    handler.start(200, **{"Transfer-Encoding": "chunked"})
+    piece = data[: len(data) // 2]
+    handler.put(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+    handler.hang_up()
+
+
 def chunked_range(handler: Handler, data: bytes) -> None:
     first, last = handler.wanted(len(data))
     span = f"bytes {first}-{last}/{len(data)}"

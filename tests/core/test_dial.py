@@ -160,6 +160,13 @@ def test_closed_port(listener: socket.socket) -> None:
     assert refused(Dialer(LOOPBACK), f"http://127.0.0.1:{port}/") == "connect"
 
 
+def test_guard_gives_what_is_left_up_to_the_cap() -> None:
+    assert guard(seconds=5, operation=2).seconds() == 2
+    assert 0.5 < guard(seconds=1, operation=2).seconds() <= 1
+    with pytest.raises(TimeoutError):
+        guard(seconds=0).seconds()
+
+
 def test_a_dripping_peer_meets_the_absolute_end() -> None:
     """Each operation is quick enough; only the sum is not."""
     ours, theirs = socket.socketpair()

@@ -217,6 +217,13 @@ def test_sibling() -> None:
         assert server.requests[-1].headers["authorization"] == "s"
 
 
+def test_a_sibling_starts_with_a_small_read() -> None:
+    limits = replace(QUICK, first_read=100_000)
+    with serve() as server, open_url(server.url("a.gguf"), limits) as source:
+        source.sibling("a.gguf").close()
+        assert server.ranges() == ["0-65535"]
+
+
 @pytest.mark.parametrize("name", ["missing.gguf", "", "..", "../a.gguf", "a\\b", "a\nb", "a?b"])
 def test_sibling_that_is_not_there(name: str) -> None:
     with serve() as server, open_url(server.url("a.gguf")) as source:

@@ -86,8 +86,15 @@ def test_https(tmp_path: Path) -> None:
             assert caught.value.code == "timeout"
 
 
-def test_a_connection_closed_while_idle_is_opened_again() -> None:
-    with serve(rangeserver.good_then_closes) as server, open_url(server.url("a.gguf")) as source:
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        rangeserver.good_then_closes,
+        lambda handler, data: handler.serve(data, Connection="close"),
+    ],
+)
+def test_a_connection_the_server_closed_is_opened_again(behaviour: Behaviour) -> None:
+    with serve(behaviour) as server, open_url(server.url("a.gguf")) as source:
         assert source.read(0, 20_000) == DATA[:20_000]
         assert server.connections == 2
 
@@ -151,6 +158,15 @@ def test_odd_but_sound_answers(behaviour: Behaviour) -> None:
         assert source.read(99_990, 100) == DATA[99_990:]
 
 
+def test_a_chunked_answer_that_breaks_off_is_not_the_end() -> None:
+    broken = serve(rangeserver.broken_chunks, data=DATA[:3000])
+    with broken as server, open_url(server.url("a.gguf")) as source:
+        assert source.identity.size is None
+        assert source.read(0, 500) == DATA[:500]
+        with pytest.raises(SourceError):
+            source.read(0, 3000)
+
+
 def test_unknown_size_is_a_state() -> None:
     with serve(rangeserver.unknown_total) as server, open_url(server.url("a.gguf")) as source:
         assert source.identity.size is None
@@ -159,22 +175,22 @@ def test_unknown_size_is_a_state() -> None:
 
 
 @pytest.mark.parametrize(
-    "span",
+    ("span", "length"),
     [
-        "bytes 1-100/100000",
-        "bytes 0-4096/100000",
-        "bytes 50-10/100000",
-        "bytes 0-4095/100",
-        "bytes 0-99/100000",
-        "items 0-4095/100000",
-        "0-4095/100000",
-        f"bytes 0-{'9' * 5000}/*",
-        None,
+        ("bytes 1-4095/100000", 4096),
+        ("bytes 1-4096/100000", 4096),
+        ("bytes 0-4096/100000", 4097),
+        ("bytes 0-99/100000", 4096),
+        ("bytes 50-10/100000", 4096),
+        ("bytes 0-4095/100", 4096),
+        ("items 0-4095/100000", 4096),
+        ("0-4095/100000", 4096),
+        (f"bytes 0-{'9' * 5000}/*", 4096),
+        ("", 4096),
     ],
 )
-def test_wrong_content_range(span: str | None) -> None:
-    headers = {"Content_Range": span} if span else {}
-    with serve(rangeserver.fixed(206, DATA[:4096], **headers)) as server:
+def test_wrong_content_range(span: str, length: int) -> None:
+    with serve(rangeserver.fixed(206, DATA[:length], Content_Range=span)) as server:
         assert failure(server).code == "bad_range"
 
 
