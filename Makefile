@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-postgres lint bench
+.PHONY: help run test test-postgres lint bench fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,3 +33,6 @@ lint: $(STAMP) ## style, types and import contracts
 
 bench: $(STAMP) ## header reading side by side with its peers
 	$(BIN)/python -m tests.bench
+
+fuzz: $(STAMP) ## 100,000 mutants through the core and against the reference reader
+	$(BIN)/python -m tests.fuzz 100000

@@ -113,6 +113,9 @@ _MAGICS = (
 """First bytes. Legacy magics are u32 'ggml', 'ggmf', … written little-endian (format notes of
 convert_llama_ggml_to_gguf.py)."""
 
+_PICKLE_PROTOCOLS = (b"\2", b"\3", b"\4", b"\5")
+"""Protocols that start with the PROTO opcode (``pickletools`` of the standard library)."""
+
 _PART_NAME = re.compile(
     r"\.gguf(?:[.-]part\d+of\d+|-split-[a-z]+|\.part\d+|\.\d{3})$", re.IGNORECASE
 )
@@ -167,6 +170,6 @@ def _binary_form(head: bytes) -> FileForm | None:
         (length,) = struct.unpack_from("<Q", head)
         if head[8:9] == b"{" and 2 <= length <= 100_000_000:  # MAX_HEADER_SIZE of safetensors
             return SAFETENSORS
-    if head[:1] == b"\x80" and 2 <= head[1] <= 5 and b"." in head[2:]:  # PROTO opcode, STOP
+    if head[:1] == b"\x80" and head[1:2] in _PICKLE_PROTOCOLS and b"." in head[2:]:  # "." is STOP
         return PICKLE
     return ZEROS if not any(head) else None

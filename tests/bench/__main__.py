@@ -7,14 +7,15 @@ ratio to the reference's own C reader. Imports are not counted; starting a proce
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.bench.attacks import ATTACKS
 from tests.corpus import SHARED
 
 ROUNDS = 7
@@ -41,6 +42,13 @@ def _reference() -> Read:
     return Reader().accepts
 
 
+def _report() -> Read:
+    from ggufhub.report.build import inspect
+    from ggufhub.sources.file import FileSource
+
+    return lambda path: inspect(FileSource(Path(path)))
+
+
 def _modelvet() -> Read:
     import modelvet
 
@@ -58,6 +66,7 @@ READERS: dict[str, tuple[Callable[[], Read], int]] = {
     "ggufhub": (_ours, ROUNDS),
     "modelvet": (_modelvet, ROUNDS),
     "gguf-py": (_gguf_py, 1),
+    "whole report": (_report, 1),
 }
 """Readers by name, with the rounds each gets: gguf-py needs about 20 seconds for one."""
 
@@ -70,8 +79,14 @@ def measure(reader: str, path: str, rounds: int) -> None:
         began = time.process_time()
         read(path)
         spent.append((time.process_time() - began) * 1000)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"ms": spent[1:] or spent, "mib": peak}))
+    print(json.dumps({"ms": spent[1:] or spent, "mib": _peak()}))
+
+
+def _peak() -> float:
+    """Peak memory of this process in MiB (``ru_maxrss`` would count the parent's as well)."""
+    status = Path("/proc/self/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
 
 
 def _child(reader: str, path: Path, rounds: int) -> dict:
@@ -94,6 +109,17 @@ def header_walk(models: list[Path], readers: list[str]) -> None:
             )
 
 
+def attacks() -> None:
+    """Whole reports on files made to exhaust readers; the aim is 2 s and 200 MiB each."""
+    print(f"\n{'attack file':<28} {'CPU ms':>10} {'peak MiB':>9}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make in ATTACKS.items():
+            path = Path(folder) / "attack.gguf"
+            path.write_bytes(make())
+            result = _child("whole report", path, 1)
+            print(f"{name:<28} {result['ms'][0]:>10.1f} {result['mib']:>9.0f}")
+
+
 def cold_start(path: Path) -> None:
     """Wall time of `ggufhub show` from process start, median of ten."""
     spent = []
@@ -113,7 +139,9 @@ def main() -> None:
     if options.child:
         measure(options.child[0], options.child[1], int(options.child[2]))
         return
-    readers = [name for name in READERS if not (options.quick and name == "gguf-py")]
+    left_out = {"whole report", "gguf-py"} if options.quick else {"whole report"}
+    readers = [name for name in READERS if name not in left_out]
+    attacks()
     header_walk([SHARED / "models" / name for name in MODELS], readers)
     cold_start(SHARED / "corpus" / "model" / "tiny-F16.gguf")
 

@@ -1,0 +1,41 @@
+"""A bounded run of the fuzzers; `make fuzz` runs long ones."""
+
+import random
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ggufhub.formats.values import ByteOrder
+from tests.core.reading import report
+from tests.fuzz.differential import disagreements, tally
+from tests.fuzz.mutants import VARIANTS, mutants, seed
+
+VERDICTS = {"pass", "warn", "fail", "unreadable"}
+
+
+@pytest.mark.parametrize(("version", "order"), VARIANTS)
+def test_mutants_end_in_a_report(version: int, order: ByteOrder) -> None:
+    stream = mutants(seed(version, order), order, random.Random(75))
+    for data in islice(stream, 1_500):
+        document = report(data).document
+        assert document["verdict"] in VERDICTS
+        failed = [e for e in document["not_evaluated"] if "failed" in e["reason"]]
+        assert failed == []
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.binary(max_size=400))
+def test_any_bytes_end_in_a_report(data: bytes) -> None:
+    assert report(data).verdict in VERDICTS
+    assert report(b"GGUF\3\0\0\0" + data).verdict in VERDICTS
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_agrees_with_the_reference_reader(version: int, tmp_path: Path) -> None:
+    pytest.importorskip("libggml", reason="the reference C reader has no wheel here")
+    stream = mutants(seed(version, ByteOrder.LITTLE), ByteOrder.LITTLE, random.Random(version))
+    counts, unexplained = tally(disagreements(list(islice(stream, 2_000)), tmp_path))
+    assert unexplained == [], counts
