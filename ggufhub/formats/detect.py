@@ -32,6 +32,10 @@ GGML = FileForm("ggml", "a GGML file of early 2023", "", model=True)
 GGMF = FileForm("ggmf", "a GGMF file of early 2023", "", model=True)
 GGJT = FileForm("ggjt", "a GGJT file of 2023", "", model=True)
 GGLA = FileForm("ggla", "a GGLA adapter of 2023", "", model=True)
+IMATRIX_DAT = FileForm("imatrix_dat", "an importance matrix of the old form", "", model=True)
+
+LEGACY = frozenset({GGML, GGMF, GGJT, GGLA})
+"""The forms before GGUF."""
 
 _DOWNLOAD_AGAIN = "Download the file again, from the file's own link, and compare its checksum."
 

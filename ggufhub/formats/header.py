@@ -187,6 +187,7 @@ class StopReason(Enum):
     VALUE_TYPE = "value type"
     DIMENSIONS = "dimensions"
     TENSOR_TYPE = "tensor type"
+    TRAILING = "trailing bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +210,7 @@ class Header:
     ``kv_count`` and ``tensor_count`` are what the file declares; ``keys`` and ``tensors`` what
     was read. ``data_offset`` is None until the tables were read whole. ``stop`` tells why
     reading ended early (the file is at fault), ``limit`` that one of our budgets ended it.
+    ``program`` names the layout where a format has several: ``llama``, ``whisper``, …
     """
 
     format: str
@@ -226,6 +228,7 @@ class Header:
     stop: Stop | None = None
     limit: LimitExceeded | None = None
     padding: bytes = b""
+    program: str = ""
     _index: dict[str, Key] | None = field(default=None, repr=False)
 
     @property

@@ -22,6 +22,17 @@ DRAFT_ARCHITECTURES = frozenset({"eagle3", "dflash", "gemma4-assistant"})
 """Architectures that only predict for a larger model (``src/llama-arch.cpp``)."""
 
 
+_LEGACY_KINDS = {"llama": LEGACY, "ggla": ADAPTER, "imatrix": IMATRIX}
+"""Kinds by the layout that a reader of an old format found; any other is another program's."""
+
+
+def header_kind(header: Header) -> str:
+    """The kind of any file that has a header."""
+    if header.format == "gguf":
+        return gguf_kind(header)
+    return _LEGACY_KINDS.get(header.program, OTHER_RUNTIME)
+
+
 def gguf_kind(header: Header) -> str:
     """The kind of a GGUF file. Needs the keys; the tensor table decides only about vocabularies."""
     architecture = header.text("general.architecture")

@@ -1,13 +1,25 @@
 """From a source to a Model: recognise, read, and gather the shards that belong together."""
 
 from ggufhub.errors import BytesMissing, SourceError
-from ggufhub.formats.detect import GGUF, HEAD, detect
+from ggufhub.formats.detect import (
+    EXECUTABLE,
+    GGUF,
+    HEAD,
+    IMATRIX_DAT,
+    LEGACY,
+    detect,
+)
+from ggufhub.formats.detect import UNKNOWN as UNKNOWN_FORM
 from ggufhub.formats.gguf import read_gguf
-from ggufhub.formats.kind import UNKNOWN, gguf_kind
+from ggufhub.formats.imatrix_dat import read_imatrix_dat
+from ggufhub.formats.kind import UNKNOWN, header_kind
+from ggufhub.formats.legacy.read import read_legacy
+from ggufhub.formats.llamafile import find_model
 from ggufhub.formats.model import Model, ModelFile
 from ggufhub.formats.naming import shard_name
 from ggufhub.limits import Limits
 from ggufhub.sources.base import ByteSource
+from ggufhub.sources.slice import SliceSource
 from ggufhub.sources.window import Window
 
 TRAILING_HEAD = 64
@@ -56,12 +68,32 @@ def load_file(source: ByteSource, limits: Limits) -> ModelFile:
     if form is GGUF:
         file.header = read_gguf(window)
         file.trailing = _trailing(file, source)
+    elif form in LEGACY:
+        file.header = read_legacy(window, form.code)
+    elif form is EXECUTABLE:
+        return _load_inside(file, source, limits)
+    elif form is UNKNOWN_FORM:
+        file.header = read_imatrix_dat(window)
+        if file.header is not None:
+            file.form = IMATRIX_DAT
     return file
+
+
+def _load_inside(file: ModelFile, source: ByteSource, limits: Limits) -> ModelFile:
+    """The model inside a llamafile; the program itself where there is none."""
+    file.archive = find_model(source)
+    member = None if file.archive is None else file.archive.member
+    if member is None:
+        return file
+    name = f"{source.identity.name}!/{member.name}"
+    inside = load_file(SliceSource(source, member.offset, member.size, name), limits)
+    inside.archive = file.archive
+    return inside
 
 
 def _kind(files: list[ModelFile]) -> str:
     header = files[0].header
-    return UNKNOWN if header is None else gguf_kind(header)
+    return UNKNOWN if header is None else header_kind(header)
 
 
 def _trailing(file: ModelFile, source: ByteSource) -> bytes | None:

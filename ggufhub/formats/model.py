@@ -6,6 +6,7 @@ from ggufhub.errors import SourceError
 from ggufhub.formats.detect import FileForm
 from ggufhub.formats.header import Header, Key, Tensor
 from ggufhub.formats.kind import UNKNOWN
+from ggufhub.formats.llamafile import Archive
 from ggufhub.sources.base import Identity
 
 
@@ -14,13 +15,14 @@ class ModelFile:
     """One file: who it is, what form it has, and its header where it is a model.
 
     ``trailing`` holds the first bytes after the last tensor where there are any and they could
-    be had.
+    be had; ``archive`` tells what is behind a program, where the file begins with one.
     """
 
     identity: Identity
     form: FileForm
     header: Header | None = None
     trailing: bytes | None = None
+    archive: Archive | None = None
 
     @property
     def name(self) -> str:
@@ -35,16 +37,20 @@ class ModelFile:
 
     @property
     def data_end(self) -> int | None:
-        """Where the padded data of the last tensor ends; None where that cannot be computed."""
+        """Where the padded data of the last tensor ends; None where that cannot be computed.
+
+        Only GGUF pads after the data; the formats before it padded in front of it or not at all.
+        """
         header = self.header
         if header is None or header.data_offset is None or header.alignment is None:
             return None
+        alignment = header.alignment if header.format == "gguf" else 1
         end = 0
         for tensor in header.tensors:
             size = tensor.bytes
             if size is None:
                 return None
-            end = max(end, tensor.offset + size + -size % header.alignment)
+            end = max(end, tensor.offset + size + -size % alignment)
         return header.data_offset + end
 
 

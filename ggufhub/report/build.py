@@ -8,6 +8,7 @@ from dataclasses import asdict
 from ggufhub.errors import BytesMissing, FormatError, GgufHubError, LimitExceeded
 from ggufhub.estimate.size import bits_per_weight, parameters, type_mix
 from ggufhub.formats.detect import UNKNOWN
+from ggufhub.formats.facts import header_facts
 from ggufhub.formats.file_types import file_type_name
 from ggufhub.formats.header import Header
 from ggufhub.formats.load import load_model
@@ -16,8 +17,10 @@ from ggufhub.limits import Limits
 from ggufhub.report import contents
 from ggufhub.report.codec import Json, safe_text
 from ggufhub.report.document import REPORT_SCHEMA, Report
+from ggufhub.report.templates import template_facts, template_parts
 from ggufhub.rules.engine import Finding, Outcome, evaluate
 from ggufhub.rules.registry import Severity, catalogue
+from ggufhub.rules.subject import Subject
 from ggufhub.sources.base import ByteSource, Identity, Reads
 
 RULE_SET = "2026.11"
@@ -55,10 +58,12 @@ def inspect(
         raise
     except GgufHubError as error:
         return unreadable(source.locator, error, profile)
+    with clock.stage("templates"):
+        subject = Subject.of(model, template_facts(model))
     with clock.stage("rules"):
-        outcome = evaluate(model, limits)
+        outcome = evaluate(subject, limits)
     with clock.stage("report"):
-        document = _document(model, outcome, profile, source.reads, _problem(model))
+        document = _document(subject, outcome, profile, source.reads, _problem(subject))
         header = model.header
         packed = contents.packed_arrays(header) if arrays and header is not None else {}
     document["seconds"] = clock.seconds
@@ -89,7 +94,7 @@ def _problem(model: Model) -> GgufHubError | None:
 
 
 def _document(
-    model: Model, outcome: Outcome, profile: str, reads: Reads, error: GgufHubError | None
+    model: Subject, outcome: Outcome, profile: str, reads: Reads, error: GgufHubError | None
 ) -> dict[str, Json]:
     header = model.header
     return {
@@ -113,7 +118,7 @@ def _document(
         "tensors": contents.tensors(model),
         "types": [asdict(share) for share in type_mix(model.tensors)],
         "layout": contents.layout(model.first),
-        "templates": contents.templates(header) if header else [],
+        "templates": template_parts(header, model.templates) if header else [],
         "memory": None,
         "reads": {"requests": reads.requests, "bytes": reads.bytes},
         "seconds": {},
@@ -147,18 +152,17 @@ def _format(file: ModelFile) -> dict[str, Json]:
 
 def _summary(model: Model) -> dict[str, Json]:
     shares = type_mix(model.tensors)
-    architecture = model.text("general.architecture")
-    file_type = model.number("general.file_type")
-    tokens = model.header.array("tokenizer.ggml.tokens") if model.header else None
+    facts = header_facts(model.header or Header("unknown", None))
+    file_type = facts.file_type
     quant = shares[0].type if shares else None
     return {
         "name": _safe(model.text("general.name")),
-        "architecture": _safe(architecture),
+        "architecture": _safe(facts.architecture),
         "parameters": parameters(shares),
         "quant": quant if file_type is None else file_type_name(file_type),
         "bits_per_weight": bits_per_weight(shares),
-        "context_length": model.number(f"{architecture}.context_length"),
-        "vocabulary": None if tokens is None else tokens.count,
+        "context_length": facts.context_length,
+        "vocabulary": None if facts.tokens is None else facts.tokens.count,
         "license": _safe(model.text("general.license")),
         "file_type": file_type,
     }
@@ -210,7 +214,7 @@ def _finding(finding: Finding) -> dict[str, Json]:
 def unreadable(locator: str, error: GgufHubError, profile: str = "load") -> Report:
     """The report about a source that could not be read: why, and no guesses."""
     name = locator.rsplit("/", 1)[-1]
-    model = Model([ModelFile(Identity(locator, name, None), UNKNOWN)])
+    model = Subject([ModelFile(Identity(locator, name, None), UNKNOWN)])
     reason = f"the source could not be read: {error.message}"
     outcome = Outcome([], [(rule.id, reason) for rule in catalogue()])
     return Report(_document(model, outcome, profile, Reads(), error))

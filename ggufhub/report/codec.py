@@ -91,10 +91,9 @@ class PackedArray:
     chunks: list[bytes]
 
 
-def pack_strings(
-    buffer: memoryview, starts: "np.ndarray", lengths: "np.ndarray", prefix: int
-) -> PackedArray:
-    """Pack strings that lie in ``buffer``: ``lengths[i]`` bytes each, ``prefix`` after the start.
+def pack_strings(buffer: memoryview, starts: "np.ndarray", length_type: str) -> PackedArray:
+    """Pack the strings of ``buffer`` whose lengths, numpy numbers of ``length_type``, are at
+    ``starts``, in rising order and with anything between one string and the next length.
 
     A chunk is the count, the lengths as u32 and the bytes of all strings joined.
     """
@@ -103,16 +102,28 @@ def pack_strings(
     digest = hashlib.sha256(b"string")
     chunks = []
     view = np.frombuffer(buffer, np.uint8)
+    prefix = np.dtype(length_type).itemsize
+    words = np.ndarray((max(len(view) - prefix + 1, 0),), length_type, buffer, 0, (1,))
     for first in range(0, len(starts), CHUNK):
         at = starts[first : first + CHUNK].astype(np.int64)
-        size = lengths[first : first + CHUNK].astype(np.int64)
-        region = view[at[0] : at[-1] + prefix + size[-1]]
-        keep = np.ones(len(region), bool)
-        keep[(at - at[0])[:, None] + np.arange(prefix)] = False
-        body = size.astype("<u4").tobytes() + region[keep].tobytes()
+        size = words[at].astype(np.int64)
+        inside = _inside(at, size, prefix)
+        region = view[at[0] : at[0] + len(inside)]
+        body = size.astype("<u4").tobytes() + region[inside].tobytes()
         digest.update(body)
         chunks.append(zlib.compress(struct.pack("<I", len(at)) + body, 1))
     return PackedArray(digest.hexdigest(), "string", len(starts), chunks)
+
+
+def _inside(at: "np.ndarray", size: "np.ndarray", prefix: int) -> "np.ndarray":
+    """A mask from the first length to the end of the last string: True inside the strings."""
+    import numpy as np
+
+    runs = np.empty((len(at), 2), np.int64)  # bytes between strings, bytes of a string, …
+    runs[0, 0] = prefix
+    runs[1:, 0] = at[1:] - at[:-1] - size[:-1]
+    runs[:, 1] = size
+    return np.repeat(np.tile(np.array([False, True]), len(at)), runs.ravel())
 
 
 def pack_numbers(values: "np.ndarray", element_type: str) -> PackedArray:

@@ -1,6 +1,6 @@
-"""The contents of a model as document parts: metadata, tensors, layout, templates."""
+"""The contents of a model as document parts: metadata, tensors, layout."""
 
-from ggufhub.formats.header import Array, Header, Key, Tensor
+from ggufhub.formats.header import Array, Header, Key, StopReason, Tensor
 from ggufhub.formats.model import Model, ModelFile
 from ggufhub.formats.naming import tensor_block, tensor_role
 from ggufhub.formats.tensor_types import type_name
@@ -21,8 +21,6 @@ INLINE_ELEMENTS = 64
 
 FIRST_ELEMENTS = 8
 """Elements of a long array that the document itself shows."""
-
-TEMPLATE_KEY = "tokenizer.chat_template"
 
 
 def metadata(header: Header) -> list[dict[str, Json]]:
@@ -85,10 +83,9 @@ def pack(array: Array) -> PackedArray:
         return pack_numbers(array.numbers(), array.element_type.label)
     import numpy as np
 
+    encoding = array.encoding
     starts = np.asarray(array.starts, np.int64)
-    ends = np.append(starts[1:], array.end)
-    prefix = array.encoding.prefix
-    return pack_strings(array.encoding.buffer, starts, ends - starts - prefix, prefix)
+    return pack_strings(encoding.buffer, starts, f"{encoding.order.prefix}u{encoding.prefix}")
 
 
 def tensors(model: Model) -> list[dict[str, Json]]:
@@ -119,25 +116,15 @@ def _tensor(tensor: Tensor) -> dict[str, Json]:
     }
 
 
-def templates(header: Header) -> list[dict[str, Json]]:
-    """The chat templates: ``default`` and the named variants."""
-    found = []
-    for key in header.keys:
-        name = key.name
-        if key.type is not ValueType.STRING or not name.startswith(TEMPLATE_KEY):
-            continue
-        variant = name[len(TEMPLATE_KEY) :].lstrip(".") or "default"
-        text = header.text(name) or ""
-        found.append({"name": safe_text(variant), "text": safe_text(text)})
-    return found
-
-
 def layout(file: ModelFile) -> list[dict[str, Json]]:
     """What lies where in one file, in order and without holes as far as it is known."""
     header = file.header
     if header is None:
         return []
     places = _Places()
+    if header.format != "gguf":
+        _stream_places(file, header, places)
+        return places.rows
     first_key = header.keys[0].offset if header.keys else None
     places.add("header", "", 0, first_key or header.keys_end or _read_to(header))
     for key in header.keys:
@@ -175,6 +162,28 @@ def _data_places(file: ModelFile, header: Header, places: "_Places") -> None:
         position = max(position, min(padded, size))
     places.add("trailing", "", position, size)
     places.add("missing", "", size, position)
+
+
+def _stream_places(file: ModelFile, header: Header, places: "_Places") -> None:
+    """Places of the formats before GGUF, where every tensor's header lies before its data."""
+    parts = [("key", key.name, key.offset, key.end) for key in header.keys]
+    for tensor in header.tensors:
+        parts.append(("tensor table", tensor.name, tensor.span.offset, tensor.span.end))
+        end = tensor.offset + (tensor.bytes or 0)
+        parts.append(("tensor", tensor.name, tensor.offset, end))
+    position = 0
+    for what, name, start, end in sorted(parts, key=lambda part: part[2:]):
+        if start >= position:  # numbers between strings or names have been covered with them
+            places.add("padding" if position else "header", "", position, start)
+            places.add(what, name, start, end)
+            position = end
+    if not parts:
+        position = _read_to(header)
+        places.add("header", "", 0, position)
+    size, stop = file.size, header.stop
+    if size is not None and (stop is None or stop.reason is StopReason.TRAILING):
+        places.add("trailing", "", position, size)
+        places.add("missing", "", size, position)
 
 
 class _Places:

@@ -6,14 +6,14 @@ from ggufhub.formats.detect import GGUF
 from ggufhub.formats.header import Span, Stop, StopReason
 from ggufhub.formats.model import ModelFile
 from ggufhub.formats.values import ByteOrder, ValueType
-from ggufhub.rules.registry import Hit, Need, Severity, Truth, file_rule
+from ggufhub.rules.registry import ALL_FORMATS, Hit, Need, Severity, Truth, file_rule
 from ggufhub.rules.samples import Gguf, small_model
 
 HEADER_BYTES = 24
 """Magic, version and two 64-bit counts; version 1 needs 16 (``docs/gguf.md``)."""
 
 
-def _stopped(file: ModelFile, *reasons: StopReason) -> Stop | None:
+def stopped(file: ModelFile, *reasons: StopReason) -> Stop | None:
     stop = None if file.header is None else file.header.stop
     return stop if stop is not None and stop.reason in reasons else None
 
@@ -85,17 +85,19 @@ def not_gguf(file: ModelFile) -> Iterator[Hit]:
     Severity.ERROR,
     Truth.INVALID,
     needs=(Need.HEAD,),
-    help="Versions 2 and 3 load. Version 1 of August 2023 had 32-bit counts and was dropped in "
-    "November 2023; ggufhub still reads it. Other numbers do not exist.",
+    formats=ALL_FORMATS,
+    help="Versions 2 and 3 of GGUF load. Version 1 of August 2023 had 32-bit counts and was "
+    "dropped in November 2023; ggufhub still reads it. GGMF had version 1, GGJT 1 to 3. Other "
+    "numbers do not exist.",
     fix="Convert the original model again with a current convert_hf_to_gguf.py.",
     failing=lambda: Gguf(version=4).key("general.architecture", "llama").build(),
     passing=lambda: Gguf(version=2).key("general.architecture", "llama").build(),
 )
 def refused_version(file: ModelFile) -> Iterator[Hit]:
-    stop = _stopped(file, StopReason.VERSION)
+    stop = stopped(file, StopReason.VERSION)
     if stop is not None:
         yield hit_of(stop)
-    elif file.header is not None and file.header.version == 1:
+    elif file.header is not None and (file.header.format, file.header.version) == ("gguf", 1):
         yield Hit(
             "This is version 1, which loaders dropped in November 2023.",
             Span(4, 4),
@@ -120,7 +122,7 @@ def big_endian(file: ModelFile) -> Iterator[Hit]:
     header = file.header
     if header is None or header.byte_order is not ByteOrder.BIG:
         return
-    if _stopped(file, StopReason.VERSION) is None:
+    if stopped(file, StopReason.VERSION) is None:
         yield Hit(
             "The file is big-endian and loads only on big-endian hosts.",
             Span(4, 4),
@@ -135,6 +137,7 @@ def big_endian(file: ModelFile) -> Iterator[Hit]:
     Severity.ERROR,
     Truth.INVALID,
     needs=(Need.HEAD,),
+    formats=ALL_FORMATS,
     help="The header announces more keys or tensors than the file has room for, or the file ends "
     "inside the key or tensor table. Either the file was cut short or a count is damaged.",
     fix="Download the file again and compare its size and checksum with the published ones.",
@@ -142,7 +145,7 @@ def big_endian(file: ModelFile) -> Iterator[Hit]:
     passing=lambda: small_model().build(),
 )
 def header_does_not_fit(file: ModelFile) -> Iterator[Hit]:
-    stop = _stopped(file, StopReason.COUNT, StopReason.END_OF_FILE)
+    stop = stopped(file, StopReason.COUNT, StopReason.END_OF_FILE)
     if stop is not None:
         yield hit_of(stop)
 
@@ -153,6 +156,7 @@ def header_does_not_fit(file: ModelFile) -> Iterator[Hit]:
     Severity.ERROR,
     Truth.INVALID,
     needs=(Need.HEAD,),
+    formats=ALL_FORMATS,
     help="A string or array claims more bytes than are left in the file, or more than 2^30 bytes "
     "or elements, the most that the reference loader accepts. Readers that believe it allocate "
     "the memory; such files are used to crash them.",
@@ -161,7 +165,7 @@ def header_does_not_fit(file: ModelFile) -> Iterator[Hit]:
     passing=lambda: small_model().build(),
 )
 def length_too_large(file: ModelFile) -> Iterator[Hit]:
-    stop = _stopped(file, StopReason.LENGTH)
+    stop = stopped(file, StopReason.LENGTH)
     if stop is not None:
         yield hit_of(stop)
 
@@ -180,7 +184,7 @@ def length_too_large(file: ModelFile) -> Iterator[Hit]:
     passing=lambda: small_model().build(),
 )
 def refused_value_type(file: ModelFile) -> Iterator[Hit]:
-    stop = _stopped(file, StopReason.VALUE_TYPE)
+    stop = stopped(file, StopReason.VALUE_TYPE)
     if stop is not None:
         yield hit_of(stop)
     for key in file.header.keys if file.header else ():

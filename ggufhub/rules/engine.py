@@ -4,9 +4,10 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ggufhub.formats.model import Model, ModelFile
+from ggufhub.formats.model import ModelFile
 from ggufhub.limits import Limits
 from ggufhub.rules.registry import Hit, Need, Rule, Severity, catalogue
+from ggufhub.rules.subject import Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,35 +39,40 @@ class Outcome:
     not_evaluated: list[tuple[str, str]] = field(default_factory=list)
 
 
-def evaluate(model: Model, limits: Limits) -> Outcome:
+def evaluate(subject: Subject, limits: Limits) -> Outcome:
     """Run every rule. At most ``limits.findings_per_rule`` findings each; the rest is counted."""
     outcome = Outcome()
     for rule in catalogue():
         reasons: list[str] = []
-        found = list(_first(_findings(rule, model, reasons), limits.findings_per_rule))
+        found = list(_first(_findings(rule, subject, reasons), limits.findings_per_rule))
         outcome.findings += found
         if reasons:
             outcome.not_evaluated.append((rule.id, reasons[0]))
     return outcome
 
 
-def _findings(rule: Rule, model: Model, reasons: list[str]) -> Iterator[Finding]:
-    if rule.check_model is not None:
-        missing = _unmet(rule, model.first, model)
-        if missing is not None:
-            reasons.append(missing)
-            return
-        for hit in rule.check_model(model):
-            yield Finding(rule, hit.severity or rule.severity, model.first.name, hit)
+def _findings(rule: Rule, subject: Subject, reasons: list[str]) -> Iterator[Finding]:
+    if rule.check_file is not None:
+        for file in subject.files:
+            missing = _unmet(rule, file, subject)
+            if missing is not None:
+                reasons.append(missing)
+                continue
+            yield from _named(rule, file, rule.check_file(file))
         return
-    assert rule.check_file is not None
-    for file in model.files:
-        missing = _unmet(rule, file, model)
-        if missing is not None:
-            reasons.append(missing)
-            continue
-        for hit in rule.check_file(file):
-            yield Finding(rule, hit.severity or rule.severity, file.name, hit)
+    missing = _unmet(rule, subject.first, subject)
+    if missing is not None:
+        reasons.append(missing)
+    elif rule.check_model is not None:
+        yield from _named(rule, subject.first, rule.check_model(subject))
+    elif rule.check_template is not None:
+        for facts in subject.templates:
+            yield from _named(rule, subject.first, rule.check_template(subject, facts))
+
+
+def _named(rule: Rule, file: ModelFile, hits: Iterator[Hit]) -> Iterator[Finding]:
+    for hit in hits:
+        yield Finding(rule, hit.severity or rule.severity, file.name, hit)
 
 
 def _first(findings: Iterator[Finding], most: int) -> Iterator[Finding]:
@@ -86,18 +92,18 @@ def _first(findings: Iterator[Finding], most: int) -> Iterator[Finding]:
     yield from kept
 
 
-def _unmet(rule: Rule, file: ModelFile, model: Model) -> str | None:
+def _unmet(rule: Rule, file: ModelFile, subject: Subject) -> str | None:
     """Why the rule cannot speak about this file, or None where it can."""
     if file.header is not None and file.header.format not in rule.formats:
         return f"the rule is not about {file.header.format} files"
     for need in rule.needs:
-        reason = _CHECKS[need](file, model)
+        reason = _CHECKS[need](file, subject)
         if reason is not None:
             return reason
     return None
 
 
-def _keys_unread(file: ModelFile, model: Model) -> str | None:
+def _keys_unread(file: ModelFile, subject: Subject) -> str | None:
     header = file.header
     if header is None:
         return f"this is {file.form.title}"
@@ -106,8 +112,15 @@ def _keys_unread(file: ModelFile, model: Model) -> str | None:
     return None
 
 
-def _tensors_unread(file: ModelFile, model: Model) -> str | None:
-    reason = _keys_unread(file, model)
+def _no_tokens(file: ModelFile, subject: Subject) -> str | None:
+    reason = _keys_unread(file, subject)
+    if reason is None and subject.vocabulary.array is None:
+        return "there is no vocabulary"
+    return reason
+
+
+def _tensors_unread(file: ModelFile, subject: Subject) -> str | None:
+    reason = _keys_unread(file, subject)
     if reason is not None:
         return reason
     assert file.header is not None
@@ -121,25 +134,40 @@ def _why_stopped(file: ModelFile, what: str) -> str:
     return f"{what} could not be read to the end"
 
 
-def _size_unknown(file: ModelFile, model: Model) -> str | None:
+def _size_unknown(file: ModelFile, subject: Subject) -> str | None:
     return "the size of the file is unknown" if file.size is None else None
 
 
-def _shards_missing(file: ModelFile, model: Model) -> str | None:
-    if not model.missing:
+def _shards_missing(file: ModelFile, subject: Subject) -> str | None:
+    if not subject.missing:
         return None
-    name, error = next(iter(model.missing.items()))
-    return f"{len(model.missing)} shards could not be read, the first {name}: {error.message}"
+    name, error = next(iter(subject.missing.items()))
+    return f"{len(subject.missing)} shards could not be read, the first {name}: {error.message}"
 
 
-def _nothing(file: ModelFile, model: Model) -> str | None:
+def _no_template(file: ModelFile, subject: Subject) -> str | None:
+    return None if subject.templates else "there is no chat template"
+
+
+def _not_run(file: ModelFile, subject: Subject) -> str | None:
+    reason = _no_template(file, subject)
+    if reason is None and not any(facts.renders for facts in subject.templates):
+        facts = subject.templates[0]
+        reason = facts.stopped or "the template does not compile"
+    return reason
+
+
+def _nothing(file: ModelFile, subject: Subject) -> str | None:
     return None
 
 
 _CHECKS = {
     Need.HEAD: _nothing,
     Need.KEYS: _keys_unread,
+    Need.TOKENS: _no_tokens,
     Need.TENSORS: _tensors_unread,
     Need.SIZE: _size_unknown,
     Need.SHARDS: _shards_missing,
+    Need.TEMPLATE: _no_template,
+    Need.RENDERS: _not_run,
 }

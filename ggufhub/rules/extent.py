@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ggufhub.formats.header import Span
 from ggufhub.formats.model import ModelFile
 from ggufhub.limits import MIB
-from ggufhub.rules.registry import Hit, Need, Severity, Truth, file_rule
+from ggufhub.rules.registry import ALL_FORMATS, Hit, Need, Severity, Truth, file_rule
 from ggufhub.rules.samples import small_model
 
 TOLERATED_TRAILING = 1 * MIB
@@ -68,6 +68,7 @@ def _displacement(offset: int, expected: int, alignment: int) -> str:
     Severity.ERROR,
     Truth.INVALID,
     needs=(Need.TENSORS, Need.SIZE),
+    formats=ALL_FORMATS,
     help="The table promises data that the file does not hold. Nearly always the download "
     "stopped early. Loaders that do not compare with the size of the file read memory that does "
     "not belong to it.",

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib import import_module
-from typing import NamedTuple
 
 from ggufhub.formats.header import Key, Span, Tensor
-from ggufhub.formats.model import Model, ModelFile
+from ggufhub.formats.model import ModelFile
+from ggufhub.rules.subject import Subject
+from ggufhub.templating.facts import Note, TemplateFacts
 
 
 class Severity(Enum):
@@ -43,9 +44,12 @@ class Need(Enum):
 
     HEAD = "the first bytes"
     KEYS = "all keys"
+    TOKENS = "a vocabulary"
     TENSORS = "the tensor table"
     SIZE = "the size of the file"
     SHARDS = "every shard"
+    TEMPLATE = "a chat template"
+    RENDERS = "a chat template that could be run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +74,16 @@ class Hit:
     def at_tensor(cls, tensor: Tensor, message: str, **facts: str | Severity | None) -> "Hit":
         return cls(message, span=tensor.span, tensor=tensor.name, **facts)  # type: ignore[arg-type]
 
+    @classmethod
+    def at_note(cls, facts: TemplateFacts, note: Note, **more: str | Severity | None) -> "Hit":
+        """A place in a chat template."""
+        message = f"{note.text[0].upper()}{note.text[1:]}."
+        return cls(message, key=facts.key, line=note.line, **more)  # type: ignore[arg-type]
+
 
 FileCheck = Callable[[ModelFile], Iterator[Hit]]
-ModelCheck = Callable[[Model], Iterator[Hit]]
-
-
-class Sample(NamedTuple):
-    """Files made in code, by name; the first one is the one to open."""
-
-    files: dict[str, bytes]
-
+ModelCheck = Callable[[Subject], Iterator[Hit]]
+TemplateCheck = Callable[[Subject, TemplateFacts], Iterator[Hit]]
 
 SampleMaker = Callable[[], bytes | dict[str, bytes]]
 
@@ -88,9 +92,10 @@ SampleMaker = Callable[[], bytes | dict[str, bytes]]
 class Rule:
     """One rule. ``help`` says why it matters and becomes its page; ``fix`` is one line.
 
-    Exactly one of ``check_file`` and ``check_model`` is set. ``failing`` and ``passing`` make
-    the smallest files that break and keep it. ``runtimes`` are the programs it speaks for,
-    ``formats`` the file formats (``Header.format``) it looks at.
+    Exactly one of the ``check_…`` functions is set; the last is called for each template.
+    ``failing`` and ``passing`` make the smallest files that break and keep the rule.
+    ``runtimes`` are the programs it speaks for, ``formats`` the file formats (``Header.format``)
+    it looks at.
     """
 
     id: str
@@ -106,6 +111,7 @@ class Rule:
     formats: tuple[str, ...]
     check_file: FileCheck | None = None
     check_model: ModelCheck | None = None
+    check_template: TemplateCheck | None = None
 
     @property
     def area(self) -> str:
@@ -129,7 +135,24 @@ AREAS = {
 }
 """Area of each id prefix, in the order in which findings are listed."""
 
-MODULES = ("container", "metadata", "tensor_table", "extent", "split", "template")
+LEGACY_FORMATS = ("ggml", "ggmf", "ggjt")
+ALL_FORMATS = ("gguf", *LEGACY_FORMATS)
+"""Values of ``Header.format`` that rules can look at."""
+
+MODULES = (
+    "container",
+    "metadata",
+    "tensor_table",
+    "extent",
+    "legacy",
+    "split",
+    "template",
+    "template_source",
+    "template_renders",
+    "tokenizer",
+    "special_tokens",
+    "security",
+)
 """Modules of this package that register rules."""
 
 _rules: dict[str, Rule] = {}
@@ -185,6 +208,30 @@ def model_rule(
     def add(check: ModelCheck) -> ModelCheck:
         facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing, formats)
         register(Rule(*facts, check_model=check))
+        return check
+
+    return add
+
+
+def template_rule(
+    id: str,
+    title: str,
+    severity: Severity,
+    truth: Truth,
+    *,
+    help: str,
+    fix: str,
+    failing: SampleMaker,
+    passing: SampleMaker,
+    needs: tuple[Need, ...] = (Need.TEMPLATE,),
+    runtimes: tuple[str, ...] = ("llama.cpp", "transformers"),
+    formats: tuple[str, ...] = ("gguf",),
+) -> Callable[[TemplateCheck], TemplateCheck]:
+    """Register the decorated function as a rule about each chat template."""
+
+    def add(check: TemplateCheck) -> TemplateCheck:
+        facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing, formats)
+        register(Rule(*facts, check_template=check))
         return check
 
     return add

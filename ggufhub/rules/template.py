@@ -1,14 +1,15 @@
-"""Chat template: is there one where one is expected?"""
+"""Chat template: is there one where one is expected, and do its keys agree?"""
 
 import re
 from collections.abc import Iterator
 
 from ggufhub.formats.kind import MODEL, VOCAB
 from ggufhub.formats.model import Model
+from ggufhub.formats.values import ValueType
 from ggufhub.rules.registry import Hit, Need, Severity, Truth, model_rule
 from ggufhub.rules.samples import Gguf
-
-TEMPLATE = "tokenizer.chat_template"
+from ggufhub.rules.template_samples import CHATML
+from ggufhub.templating.facts import TEMPLATE_KEY as TEMPLATE
 
 _CHAT_NAME = re.compile(r"(?<![a-z])(?:instruct|chat|it|rl|assistant)(?![a-z])", re.IGNORECASE)
 """Words by which published chat models call themselves, as whole words: `gemma-3-1b-it`."""
@@ -66,3 +67,40 @@ def _chat_word(model: Model) -> str | None:
         if match is not None:
             return match[0]
     return None
+
+
+@model_rule(
+    "TPL016",
+    "Template variants disagree with their list",
+    Severity.WARNING,
+    Truth.ADVICE,
+    needs=(Need.KEYS,),
+    help="A model can carry further templates, such as `tokenizer.chat_template.tool_use`, and "
+    "lists their names in `tokenizer.chat_templates`. A name without a template, or a template "
+    "that is not listed, is found by some programs and not by others.",
+    fix="List exactly the variants that are there.",
+    failing=lambda: _listed(["tool_use", "rag"]),
+    passing=lambda: _listed(["tool_use"]),
+    runtimes=("gguf-py", "llama.cpp"),
+)
+def unlisted_variant(model: Model) -> Iterator[Hit]:
+    header = model.header
+    assert header is not None
+    listed = header.array("tokenizer.chat_templates")
+    if listed is None or listed.element_type is not ValueType.STRING:
+        return
+    names = {str(item, "utf-8", "replace") for item in listed if isinstance(item, bytes)}
+    prefix = f"{TEMPLATE}."
+    there = {key.name.removeprefix(prefix) for key in header.keys if key.name.startswith(prefix)}
+    for name in sorted(names - there - {"default"}):
+        yield Hit(f"The variant {name} is listed but absent.", key=prefix + name, actual="absent")
+    for name in sorted(there - names):
+        key = header.find(prefix + name)
+        assert key is not None
+        yield Hit.at_key(key, f"The variant {name} is not listed.", expected="its name in the list")
+
+
+def _listed(names: list[str]) -> bytes:
+    sample = Gguf().key("general.architecture", "llama").key(TEMPLATE, CHATML)
+    sample.key(f"{TEMPLATE}.tool_use", CHATML)
+    return sample.array("tokenizer.chat_templates", ValueType.STRING, list(names)).build()

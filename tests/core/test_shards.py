@@ -19,7 +19,9 @@ def document_of(path: Path) -> dict:
 
 
 def errors(document: dict) -> set[str]:
-    return {f["rule"] for f in document["findings"] if f["severity"] == "error"}
+    """Errors of structure and of the set; the samples are no complete models."""
+    found = {f["rule"] for f in document["findings"] if f["severity"] == "error"}
+    return {rule for rule in found if rule[:3] in ("STR", "SPL")}
 
 
 @pytest.mark.parametrize("opened", [0, 1])

@@ -52,6 +52,8 @@ def check_text(documents: list[dict[str, Json]], *, coloured: bool = False) -> s
 
 def _report_lines(document: dict[str, Json], paint: Paint) -> Iterator[str]:
     colour, words = VERDICT_WORDS[document["verdict"]]
+    if document["verdict"] in ("pass", "warn") and document["format"]["name"] != "gguf":
+        words = "Sound, but no GGUF"  # current loaders take nothing else
     yield f"{paint('bold', visible(document['source']))}"
     yield f"  {paint(colour, words)}{_counts(document['findings'])}"
     what = _what(document)
@@ -77,15 +79,19 @@ def _counts(findings: list[dict[str, Json]]) -> str:
 
 def _what(document: dict[str, Json]) -> str:
     form, summary = document["format"], document["summary"]
-    if form["version"] is None:
+    if form["byte_order"] is None:
         return ""
-    parts = [f"{form['name'].upper()} v{form['version']}", document["kind"]]
+    parts = [document["kind"]]
+    if form["name"] != "unknown":
+        version = "" if form["version"] is None else f" v{form['version']}"
+        parts.insert(0, form["name"].upper() + version)
     if summary["architecture"]:
         parts.append(visible(summary["architecture"]))
     if summary["parameters"]:
         parts.append(f"{short_number(summary['parameters'])} parameters")
     if summary["quant"]:
-        parts.append(f"{summary['quant']} ({summary['bits_per_weight']} bits/weight)")
+        bits = summary["bits_per_weight"]
+        parts.append(summary["quant"] + (f" ({bits} bits/weight)" if bits else ""))
     parts.append(f"{document['reads']['bytes']:,} bytes read")
     return " · ".join(parts)
 

@@ -1,0 +1,211 @@
+"""What comes in, checked; and what goes out, for the schema. Answers are made as plain dicts."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from ggufhub.hub.models import Inspection, Report, State
+from ggufhub.hub.selectors import TENSOR_SORTS
+
+PROFILES = ("load", "publish", "security", "audit")
+WAIT_SECONDS = 60
+PAGE_LIMIT = 1000
+SEVERITIES = ("error", "warning", "info")
+
+
+class SubmitInput(serializers.Serializer[Any]):
+    """Exactly one of a link, an upload's id and (in a form) a file."""
+
+    source = serializers.CharField(required=False, max_length=4096, help_text="An http(s) link.")
+    upload = serializers.UUIDField(required=False, help_text="The id of an upload.")
+    file = serializers.FileField(
+        required=False, allow_empty_file=True, help_text="In multipart/form-data only."
+    )
+    profile = serializers.ChoiceField(PROFILES, default="load")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if sum(name in attrs for name in ("source", "upload", "file")) != 1:
+            raise serializers.ValidationError("Give exactly one of source, upload and file.")
+        return attrs
+
+
+class WaitQuery(serializers.Serializer[Any]):
+    """How long to hold the answer back until the inspection has ended."""
+
+    wait = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=WAIT_SECONDS,
+        help_text="Seconds; Prefer: wait=N does the same.",
+    )
+
+
+class ListQuery(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(State.choices, required=False)
+    verdict = serializers.ChoiceField(("pass", "warn", "fail", "unreadable"), required=False)
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=200)
+    cursor = serializers.CharField(required=False, help_text="From next or prev.")
+
+
+class RangeQuery(serializers.Serializer[Any]):
+    """A slice by index: reports never change, so indexes stay right."""
+
+    start = serializers.IntegerField(default=0, min_value=0, max_value=2**53)
+    limit = serializers.IntegerField(default=200, min_value=1, max_value=PAGE_LIMIT)
+
+
+class SearchQuery(RangeQuery):
+    q = serializers.CharField(default="", allow_blank=True, max_length=500)
+
+
+class TensorQuery(SearchQuery):
+    type = serializers.CharField(default="", allow_blank=True, max_length=32)
+    block = serializers.IntegerField(default=None, required=False, min_value=0, max_value=2**53)
+    sort = serializers.ChoiceField(
+        [*TENSOR_SORTS, *(f"-{name}" for name in TENSOR_SORTS)], default="offset"
+    )
+
+
+class FindingQuery(RangeQuery):
+    severity = serializers.ChoiceField(SEVERITIES, default="", allow_blank=True)
+    rule = serializers.CharField(default="", allow_blank=True, max_length=32)
+
+
+class SourceOutput(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(("url", "upload"))
+    locator = serializers.CharField()
+    upload = serializers.UUIDField(allow_null=True)
+
+
+class ReadsOutput(serializers.Serializer[Any]):
+    requests = serializers.IntegerField()
+    bytes = serializers.IntegerField()
+
+
+class NeedsOutput(serializers.Serializer[Any]):
+    offset = serializers.IntegerField()
+    length = serializers.IntegerField()
+
+
+class ErrorOutput(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class SummaryOutput(serializers.Serializer[Any]):
+    """What a finished inspection found, in a few facts."""
+
+    verdict = serializers.CharField()
+    kind = serializers.CharField()
+    errors = serializers.IntegerField()
+    warnings = serializers.IntegerField()
+    infos = serializers.IntegerField()
+    architecture = serializers.CharField(allow_null=True)
+    quant = serializers.CharField(allow_null=True)
+    parameters = serializers.IntegerField(allow_null=True)
+
+
+class InspectionOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    state = serializers.ChoiceField(State.choices)
+    name = serializers.CharField()
+    source = SourceOutput()
+    profile = serializers.CharField()
+    stage = serializers.CharField()
+    reads = ReadsOutput()
+    size = serializers.IntegerField(allow_null=True)
+    needs = NeedsOutput(allow_null=True, help_text="What a header-only upload must send next.")
+    error = ErrorOutput(allow_null=True)
+    report = SummaryOutput(allow_null=True)
+    created = serializers.DateTimeField()
+    started = serializers.DateTimeField(allow_null=True)
+    finished = serializers.DateTimeField(allow_null=True)
+
+
+class InspectionsOutput(serializers.Serializer[Any]):
+    """A page of the list; ``next`` and ``prev`` are addresses."""
+
+    items = InspectionOutput(many=True)
+    next = serializers.URLField(allow_null=True)
+    prev = serializers.URLField(allow_null=True)
+
+
+class UploadOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    size = serializers.IntegerField()
+    received = serializers.IntegerField()
+    header_only = serializers.BooleanField()
+
+
+class PageOutput(serializers.Serializer[Any]):
+    total = serializers.IntegerField()
+    start = serializers.IntegerField()
+    items = serializers.ListField(child=serializers.JSONField())
+
+
+class ArrayOutput(serializers.Serializer[Any]):
+    """``total`` counts the hits of a search; without one it is ``count``."""
+
+    key = serializers.CharField()
+    type = serializers.CharField()
+    count = serializers.IntegerField()
+    total = serializers.IntegerField()
+    start = serializers.IntegerField()
+    items = serializers.ListField(
+        child=serializers.JSONField(), help_text="Elements, or [index, element] for a search."
+    )
+
+
+class RuleOutput(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    title = serializers.CharField()
+    area = serializers.CharField()
+    severity = serializers.ChoiceField(SEVERITIES)
+    truth = serializers.CharField(help_text="Against which truth the rule judges.")
+    needs = serializers.ListField(child=serializers.CharField())
+    runtimes = serializers.ListField(child=serializers.CharField())
+    help = serializers.CharField()
+    fix = serializers.CharField()
+
+
+class RulesOutput(serializers.Serializer[Any]):
+    items = RuleOutput(many=True)
+
+
+def inspection_dict(row: Inspection) -> dict[str, Any]:
+    """``InspectionOutput`` as a plain dict: five times quicker than running the serializer."""
+    report: Report | None = getattr(row, "report", None)
+    return {
+        "id": str(row.pk),
+        "state": row.state,
+        "name": row.name,
+        "source": {
+            "kind": row.source_kind,
+            "locator": row.locator,
+            "upload": str(row.upload_id) if row.upload_id else None,
+        },
+        "profile": row.profile,
+        "stage": row.stage,
+        "reads": {"requests": row.requests, "bytes": row.bytes_read},
+        "size": row.size,
+        "needs": row.needs,
+        "error": {"code": row.error_code, "message": row.error_message} if row.error_code else None,
+        "report": None if report is None else _summary_dict(report),
+        "created": row.created,
+        "started": row.started,
+        "finished": row.finished,
+    }
+
+
+def _summary_dict(report: Report) -> dict[str, Any]:
+    return {
+        "verdict": report.verdict,
+        "kind": report.kind,
+        "errors": report.errors,
+        "warnings": report.warnings,
+        "infos": report.infos,
+        "architecture": report.architecture or None,
+        "quant": report.quant or None,
+        "parameters": report.parameters,
+    }

@@ -1,0 +1,54 @@
+"""Addresses under /api/v1."""
+
+from typing import Any, NoReturn
+
+from django.http import Http404
+from django.urls import path, re_path, register_converter
+from django.urls.converters import StringConverter
+from drf_spectacular.utils import extend_schema
+from drf_spectacular.views import SpectacularJSONAPIView
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from ggufhub.api.views import inspections, reports, rules, uploads
+
+
+class AnyText(StringConverter):
+    """The rest of the path, whatever it holds: a metadata key may have slashes and line feeds."""
+
+    regex = r"[\s\S]+"
+
+
+register_converter(AnyText, "any")
+
+app_name = "api"
+
+
+@extend_schema(exclude=True)
+class Nowhere(APIView):
+    """Every other address under the API: a problem document, not the pages' 404."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
+        raise Http404
+
+
+urlpatterns = [
+    path("inspections", inspections.Inspections.as_view(), name="inspections"),
+    path("inspections/<uuid:id>", inspections.OneInspection.as_view(), name="inspection"),
+    path("reports/<uuid:id>", reports.Document.as_view(), name="report"),
+    path("reports/<uuid:id>/metadata", reports.Metadata.as_view(), name="metadata"),
+    path(
+        "reports/<uuid:id>/metadata/<any:key>",
+        reports.MetadataArray.as_view(),
+        name="metadata-array",
+    ),
+    path("reports/<uuid:id>/tensors", reports.Tensors.as_view(), name="tensors"),
+    path("reports/<uuid:id>/findings", reports.Findings.as_view(), name="findings"),
+    path("reports/<uuid:id>/layout", reports.Layout.as_view(), name="layout"),
+    path("uploads", uploads.Uploads.as_view(), name="uploads"),
+    path("uploads/<uuid:id>", uploads.OneUpload.as_view(), name="upload"),
+    path("rules", rules.Rules.as_view(), name="rules"),
+    path("rules/<str:id>", rules.OneRule.as_view(), name="rule"),
+    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    re_path("", Nowhere.as_view(), name="nowhere"),
+]

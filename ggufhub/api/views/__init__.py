@@ -1,0 +1,1 @@
+"""One module per kind of thing the API shows."""

@@ -1,0 +1,134 @@
+"""Submitting inspections and following them."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpResponseBase
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from ggufhub.api import waiting
+from ggufhub.api.pagination import NewestFirst
+from ggufhub.api.parsers import SmallJSONParser, content_length
+from ggufhub.api.serializers import (
+    InspectionOutput,
+    InspectionsOutput,
+    ListQuery,
+    SubmitInput,
+    WaitQuery,
+    inspection_dict,
+)
+from ggufhub.hub import selectors, services, uploads
+from ggufhub.hub.models import Inspection
+
+FORM_OVERHEAD = 64 * 1024
+"""Bytes a form may add around its file: boundaries, names, the other fields."""
+
+PREFER = OpenApiParameter(
+    "Prefer", str, OpenApiParameter.HEADER, description="wait=N: hold the answer up to N seconds."
+)
+
+
+def answer(request: Request, row: Inspection, *, made: bool) -> Response:
+    """The state of ``row``, held back as long as the client asked for.
+
+    A submission that has not ended yet is 202 with the place to look; all else is 200.
+    """
+    seconds = waiting.asked(request)
+    headers = {"Cache-Control": "no-store"}
+    if seconds and waiting.wait(row, seconds):
+        if "wait" not in request.query_params:
+            headers["Preference-Applied"] = f"wait={seconds}"
+        row = selectors.get_inspection(request.user, row.pk)
+    status = HTTPStatus.OK
+    if made:
+        headers["Location"] = reverse("api:inspection", args=[row.pk])
+        status = HTTPStatus.OK if row.is_final else HTTPStatus.ACCEPTED
+    if not row.is_final:
+        headers["Retry-After"] = "1"
+    return Response(inspection_dict(row), status, headers=headers)
+
+
+class Inspections(APIView):
+    """The list of inspections, and the door for new ones."""
+
+    parser_classes = (SmallJSONParser, MultiPartParser)
+
+    @extend_schema(
+        operation_id="inspections_list",
+        parameters=[ListQuery],
+        responses=InspectionsOutput,
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first."""
+        query = ListQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        rows = selectors.visible(request.user)
+        if state := query.validated_data.get("state"):
+            rows = rows.filter(state=state)
+        if verdict := query.validated_data.get("verdict"):
+            rows = rows.filter(report__verdict=verdict)
+        page = NewestFirst()
+        items = page.paginate_queryset(rows, request, view=self) or []
+        return page.get_paginated_response([inspection_dict(row) for row in items])
+
+    @extend_schema(
+        operation_id="inspections_create",
+        parameters=[WaitQuery, PREFER],
+        request={"application/json": SubmitInput, "multipart/form-data": SubmitInput},
+        responses={
+            200: OpenApiResponse(InspectionOutput, description="It has ended."),
+            202: OpenApiResponse(InspectionOutput, description="It is queued or running."),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Submit a link, an upload or a file."""
+        _refuse_large_form(request)
+        data = SubmitInput(data=request.data)
+        data.is_valid(raise_exception=True)
+        return answer(request, _submit(request.user, data.validated_data), made=True)
+
+
+def _refuse_large_form(request: Request) -> None:
+    """Before the body is read: what is too large must not reach the disk first."""
+    if content_length(request) > settings.UPLOAD_MAX_BYTES + FORM_OVERHEAD:
+        raise uploads.TooLarge(settings.UPLOAD_MAX_BYTES)
+
+
+def _submit(user: Any, data: Mapping[str, Any]) -> Inspection:
+    owner = user if user.is_authenticated else None
+    profile = data["profile"]
+    if "source" in data:
+        return services.submit_url(owner=owner, url=data["source"], profile=profile)
+    if "upload" in data:
+        upload = selectors.get_upload(user, data["upload"])
+    else:
+        file = data["file"]
+        upload = uploads.create_upload(owner=owner, name=file.name, size=file.size)
+        uploads.append(upload, offset=0, stream=file, length=file.size)
+    return services.submit_upload(owner=owner, upload=upload, profile=profile)
+
+
+class OneInspection(APIView):
+    """One inspection."""
+
+    @extend_schema(
+        operation_id="inspections_get", parameters=[WaitQuery, PREFER], responses=InspectionOutput
+    )
+    def get(self, request: Request, id: UUID) -> HttpResponseBase:
+        """Its state; ``needs`` says what a header-only upload must send next."""
+        return answer(request, selectors.get_inspection(request.user, id), made=False)
+
+    @extend_schema(operation_id="inspections_cancel", responses={202: InspectionOutput})
+    def delete(self, request: Request, id: UUID) -> Response:
+        """Cancel it. One that has already ended stays as it is."""
+        services.cancel(selectors.get_inspection(request.user, id))
+        row = selectors.get_inspection(request.user, id)
+        return Response(inspection_dict(row), HTTPStatus.ACCEPTED)

@@ -1,0 +1,136 @@
+"""Reports and their parts, straight from the stored document."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponseBase
+from django.utils.cache import get_conditional_response
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
+
+from ggufhub.api.problems import Problem
+from ggufhub.api.serializers import (
+    ArrayOutput,
+    FindingQuery,
+    PageOutput,
+    RangeQuery,
+    SearchQuery,
+    TensorQuery,
+)
+from ggufhub.hub import selectors
+from ggufhub.hub.models import Report
+
+IMMUTABLE = "private, max-age=31536000, immutable"
+"""A report never changes under its address: a new inspection has a new id."""
+
+
+class ReportView(APIView):
+    """Finds the report, checks the query, and answers 304 to whoever has it already."""
+
+    query: type[Serializer[Any]] | None = None
+    body: Callable[..., Any]
+    """Makes the answer's content from the report, the checked query and the address."""
+
+    def answer(self, request: Request, id: UUID, **place: str) -> HttpResponseBase:
+        """``body`` for this request, with its validators."""
+        inspection = selectors.get_inspection(request.user, id)
+        report: Report | None = getattr(inspection, "report", None)
+        if report is None:
+            detail = f"There is no report; the inspection is {inspection.state}."
+            raise Problem(HTTPStatus.NOT_FOUND, "no-report", detail)
+        values: dict[str, Any] = {}
+        if self.query is not None:
+            query = self.query(data=request.query_params)
+            query.is_valid(raise_exception=True)
+            values = query.validated_data
+        headers = {"ETag": f'"{report.digest}"', "Cache-Control": IMMUTABLE}
+        fresh = get_conditional_response(request, etag=headers["ETag"])
+        if fresh is not None:
+            fresh.headers["Cache-Control"] = IMMUTABLE
+            return fresh
+        return Response(self.body(report, **values, **place), headers=headers)
+
+
+def _page(rows: list[Any], start: int, limit: int) -> dict[str, Any]:
+    return {"total": len(rows), "start": start, "items": rows[start : start + limit]}
+
+
+class Document(ReportView):
+    @extend_schema(operation_id="reports_get", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, id: UUID) -> HttpResponseBase:
+        """The whole document, schema ``ggufhub.report/1``."""
+        return self.answer(request, id)
+
+    def body(self, report: Report, **values: Any) -> Any:
+        return selectors.document(report)
+
+
+class Metadata(ReportView):
+    query = SearchQuery
+
+    @extend_schema(operation_id="reports_metadata", parameters=[SearchQuery], responses=PageOutput)
+    def get(self, request: Request, id: UUID) -> HttpResponseBase:
+        """The keys in file order; long arrays only as their first elements."""
+        return self.answer(request, id)
+
+    def body(self, report: Report, *, q: str, start: int, limit: int) -> Any:
+        return _page(selectors.metadata(report, q=q), start, limit)
+
+
+class MetadataArray(ReportView):
+    query = SearchQuery
+
+    @extend_schema(
+        operation_id="reports_metadata_array", parameters=[SearchQuery], responses=ArrayOutput
+    )
+    def get(self, request: Request, id: UUID, key: str) -> HttpResponseBase:
+        """One array, by slice; with ``q`` the elements that hold it, each with its index."""
+        return self.answer(request, id, key=key)
+
+    def body(self, report: Report, *, key: str, q: str, start: int, limit: int) -> Any:
+        if q:
+            return selectors.array_search(report, key, q=q, start=start, limit=limit)
+        page = selectors.array_page(report, key, start=start, limit=limit)
+        return {**page, "total": page["count"]}
+
+
+class Tensors(ReportView):
+    query = TensorQuery
+
+    @extend_schema(operation_id="reports_tensors", parameters=[TensorQuery], responses=PageOutput)
+    def get(self, request: Request, id: UUID) -> HttpResponseBase:
+        """The tensor table, filtered and sorted."""
+        return self.answer(request, id)
+
+    def body(self, report: Report, **values: Any) -> Any:
+        return selectors.tensors(report, **values)
+
+
+class Findings(ReportView):
+    query = FindingQuery
+
+    @extend_schema(operation_id="reports_findings", parameters=[FindingQuery], responses=PageOutput)
+    def get(self, request: Request, id: UUID) -> HttpResponseBase:
+        """What the rules found."""
+        return self.answer(request, id)
+
+    def body(self, report: Report, *, severity: str, rule: str, start: int, limit: int) -> Any:
+        return _page(selectors.findings(report, severity=severity, rule=rule), start, limit)
+
+
+class Layout(ReportView):
+    query = RangeQuery
+
+    @extend_schema(operation_id="reports_layout", parameters=[RangeQuery], responses=PageOutput)
+    def get(self, request: Request, id: UUID) -> HttpResponseBase:
+        """What lies where in the file, from its first byte to its last."""
+        return self.answer(request, id)
+
+    def body(self, report: Report, *, start: int, limit: int) -> Any:
+        return _page(selectors.document(report)["layout"], start, limit)

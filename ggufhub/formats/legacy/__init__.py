@@ -1,0 +1,1 @@
+"""The formats before GGUF, and the programs that share their magic."""

@@ -1,0 +1,1 @@
+"""What the service stores: inspections, their reports and the uploads behind them."""

@@ -1,0 +1,232 @@
+"""The tables. Nothing here reads or writes on its own: see ``services`` and ``selectors``.
+
+A value from a file never reaches a column raw. Documents and arrays are compressed bytes; the
+columns beside them hold clipped, clamped copies, because PostgreSQL refuses what SQLite takes.
+"""
+
+import uuid
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+LARGEST = 2**63 - 1
+"""Both databases hold it exactly. Counts and sizes beyond it are clamped; the document is exact."""
+
+
+class Upload(models.Model):
+    """A file on its way in: the first ``received`` of ``size`` bytes are on disk.
+
+    ``header_only`` uploads stop as soon as the worker has seen the whole header.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE
+    )
+    name = models.CharField(max_length=255)
+    size = models.BigIntegerField()
+    received = models.BigIntegerField(default=0)
+    header_only = models.BooleanField(default=False)
+    created = models.DateTimeField(default=timezone.now)
+    touched = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(received__gte=0) & models.Q(received__lte=models.F("size")),
+                name="upload_received_within_size",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.received} of {self.size} bytes)"
+
+    @property
+    def path(self) -> Path:
+        """Where the bytes lie. The name on disk is ours, never the client's."""
+        return settings.UPLOAD_DIR / f"{self.pk}.part"
+
+    @property
+    def complete(self) -> bool:
+        return self.received == self.size
+
+
+class State(models.TextChoices):
+    """The life of an inspection; the last three are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+OPEN_STATES = (State.QUEUED, State.RUNNING)
+
+
+class Inspection(models.Model):
+    """One run over one model. The row is the truth; a queue message only points at it.
+
+    ``attempt`` fences the worker: who holds an older number can write nothing. ``losses`` counts
+    the workers that died holding it. ``needs_until`` is the end (in bytes) of what a header-only
+    upload must hold before the row may be claimed again. ``target`` is the link as given, which
+    may carry a signature: only the worker reads it; people are shown ``locator``.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE
+    )
+    source_kind = models.CharField(max_length=8, choices=[("url", "url"), ("upload", "upload")])
+    locator = models.TextField()
+    target = models.TextField(blank=True, default="")
+    name = models.CharField(max_length=255)
+    upload = models.ForeignKey(Upload, null=True, blank=True, on_delete=models.SET_NULL)
+    profile = models.CharField(max_length=32, default="load")
+    depth = models.CharField(max_length=8, default="header")
+    expected = models.JSONField(default=dict, blank=True)
+
+    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    stage = models.CharField(max_length=64, blank=True, default="")
+    requests = models.IntegerField(default=0)
+    bytes_read = models.BigIntegerField(default=0)
+    size = models.BigIntegerField(null=True, blank=True)
+
+    attempt = models.IntegerField(default=0)
+    losses = models.IntegerField(default=0)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    needs_until = models.BigIntegerField(null=True, blank=True)
+
+    error_code = models.CharField(max_length=64, blank=True, default="")
+    error_message = models.TextField(blank=True, default="")
+    created = models.DateTimeField(default=timezone.now)
+    started = models.DateTimeField(null=True, blank=True)
+    finished = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created", "-id"]
+        indexes = [
+            models.Index(fields=["-created", "-id"], name="inspection_newest"),
+            models.Index(fields=["owner", "-created"], name="inspection_by_owner"),
+            models.Index(
+                fields=["state", "sent_at"],
+                name="inspection_open",
+                condition=models.Q(state__in=["queued", "running"]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.state})"
+
+    @property
+    def is_final(self) -> bool:
+        """True once nothing about this row will change again."""
+        return self.state not in OPEN_STATES
+
+    @property
+    def needs(self) -> dict[str, int] | None:
+        """The next bytes a header-only upload must send (offset and length), or None."""
+        if self.is_final or self.needs_until is None or self.upload is None:
+            return None
+        missing = self.needs_until - self.upload.received
+        return {"offset": self.upload.received, "length": missing} if missing > 0 else None
+
+
+class ArrayBlob(models.Model):
+    """One packed array, stored once however many reports hold it."""
+
+    digest = models.CharField(max_length=64, unique=True)
+    element_type = models.CharField(max_length=32)
+    count = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.count} x {self.element_type}"
+
+
+class ArrayChunk(models.Model):
+    """Elements ``position * CHUNK`` onwards of an array, compressed (see ``report.codec``)."""
+
+    blob = models.ForeignKey(ArrayBlob, on_delete=models.CASCADE, related_name="chunks")
+    position = models.IntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["blob", "position"], name="array_chunk_position")
+        ]
+
+    def __str__(self) -> str:
+        return f"chunk {self.position}"
+
+
+class Report(models.Model):
+    """The immutable result of one inspection. Its id is the inspection's.
+
+    ``document`` is the whole truth; ``digest`` is its SHA-256 (the ETag). The other columns are
+    copies to list and filter by.
+    """
+
+    inspection = models.OneToOneField(
+        Inspection, primary_key=True, on_delete=models.CASCADE, related_name="report"
+    )
+    document = models.BinaryField()
+    digest = models.CharField(max_length=64)
+    arrays = models.ManyToManyField(ArrayBlob, related_name="reports")
+    rule_set = models.CharField(max_length=64, blank=True, default="")
+    verdict = models.CharField(max_length=10)
+    kind = models.CharField(max_length=32)
+    errors = models.IntegerField(default=0)
+    warnings = models.IntegerField(default=0)
+    infos = models.IntegerField(default=0)
+    format_name = models.CharField(max_length=16, blank=True, default="")
+    architecture = models.CharField(max_length=64, blank=True, default="")
+    quant = models.CharField(max_length=32, blank=True, default="")
+    parameters = models.BigIntegerField(null=True, blank=True)
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["verdict"], name="report_verdict"),
+            models.Index(fields=["architecture"], name="report_architecture"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.verdict}"
+
+
+class Finding(models.Model):
+    """One finding as a row, to ask which reports hold a rule. The document has the details."""
+
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="finding_rows")
+    rule = models.CharField(max_length=32)
+    severity = models.CharField(max_length=8)
+    message = models.TextField()
+    fingerprint = models.CharField(max_length=64)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["rule", "severity"], name="finding_rule_severity"),
+            models.Index(fields=["report", "severity"], name="finding_report_severity"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.message}"
+
+
+class TypeCount(models.Model):
+    """How much of one tensor type a report holds, to ask which files use it."""
+
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="type_counts")
+    type = models.CharField(max_length=32, db_index=True)
+    tensors = models.BigIntegerField()
+    bytes = models.BigIntegerField()
+    elements = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["report", "type"], name="type_count_once")]
+
+    def __str__(self) -> str:
+        return f"{self.tensors} x {self.type}"

@@ -1,0 +1,159 @@
+"""Reads: what a user may see, and the parts of a report.
+
+Documents come from a small cache and are shared: treat what these functions return as read-only.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from ggufhub.hub.models import ArrayBlob, ArrayChunk, Inspection, Report, Upload
+from ggufhub.report import codec
+
+TENSOR_SORTS = ("offset", "name", "type", "bytes", "elements")
+"""What tensors may be sorted by; a leading ``-`` reverses."""
+
+
+class NoSuchArray(LookupError):
+    """The report has no such key, or the key holds no array."""
+
+
+def visible(user: Any) -> QuerySet[Inspection]:
+    """The inspections ``user`` may see: all in open mode and for superusers, else their own."""
+    rows = Inspection.objects.select_related("report", "upload").defer("report__document")
+    if settings.AUTH_MODE == "open" or (user is not None and user.is_superuser):
+        return rows
+    if user is None or not user.is_authenticated:
+        return rows.none()
+    return rows.filter(owner=user)
+
+
+def recent(user: Any, limit: int) -> list[Inspection]:
+    """The newest ``limit`` inspections, their reports joined."""
+    return list(visible(user)[:limit])
+
+
+def get_inspection(user: Any, id: UUID | str) -> Inspection:
+    """One inspection with its report and upload joined; ``Inspection.DoesNotExist`` if hidden."""
+    return visible(user).get(pk=id)
+
+
+@lru_cache(maxsize=16)
+def _decoded(report_id: UUID) -> dict[str, Any]:
+    stored = Report.objects.values_list("document", flat=True).get(pk=report_id)
+    return codec.decode_document(bytes(stored))
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The whole stored document. Reports never change, so it is decoded once and kept a while."""
+    return _decoded(report.pk)
+
+
+def metadata(report: Report, *, q: str = "") -> list[dict[str, Any]]:
+    """The keys whose name or inline text holds ``q``, in file order; upper and lower case match."""
+    entries: list[dict[str, Any]] = document(report)["metadata"]
+    wanted = q.casefold()
+    if not wanted:
+        return entries
+    return [entry for entry in entries if _entry_holds(entry, wanted)]
+
+
+def _entry_holds(entry: dict[str, Any], wanted: str) -> bool:
+    value = entry["value"]
+    if isinstance(value, dict):
+        # An array is searched by ``array_search``; an undecodable string has a readable text.
+        value = value.get("text", "")
+    return wanted in entry["key"].casefold() or wanted in str(value).casefold()
+
+
+def _array_entry(report: Report, key: str) -> dict[str, Any]:
+    for entry in document(report)["metadata"]:
+        if entry["key"] == key and isinstance(entry["value"], dict) and "count" in entry["value"]:
+            return entry
+    raise NoSuchArray(key)
+
+
+def _chunk_reader(blob: ArrayBlob) -> Callable[[int], bytes]:
+    rows = ArrayChunk.objects.filter(blob=blob)
+    return lambda position: bytes(rows.values_list("data", flat=True).get(position=position))
+
+
+def array_page(report: Report, key: str, *, start: int = 0, limit: int = 100) -> dict[str, Any]:
+    """Elements ``start`` to ``start + limit`` of one array; ``NoSuchArray`` if there is none."""
+    entry = _array_entry(report, key)
+    if "array" in entry:
+        blob = ArrayBlob.objects.get(digest=entry["array"])
+        items = codec.page(_chunk_reader(blob), blob.element_type, blob.count, start, limit)
+    else:
+        items = entry["value"]["first"][start : start + limit]
+    shared = {"key": key, "type": entry["type"], "count": entry["value"]["count"]}
+    return {**shared, "start": start, "items": items}
+
+
+def array_search(
+    report: Report, key: str, *, q: str, start: int = 0, limit: int = 100
+) -> dict[str, Any]:
+    """The elements that hold ``q`` as ``[index, element]`` pairs, hits ``start`` onwards."""
+    entry = _array_entry(report, key)
+    if "array" in entry:
+        blob = ArrayBlob.objects.get(digest=entry["array"])
+        chunks = _chunk_reader(blob)
+        total, hits = codec.search(chunks, blob.element_type, blob.count, q, start, limit)
+    else:
+        wanted = q.casefold()
+        inline = enumerate(entry["value"]["first"])
+        found = [(index, item) for index, item in inline if wanted in str(item).casefold()]
+        total, hits = len(found), found[start : start + limit]
+    shared = {"key": key, "type": entry["type"], "count": entry["value"]["count"]}
+    return {**shared, "total": total, "start": start, "items": [list(hit) for hit in hits]}
+
+
+def tensors(
+    report: Report,
+    *,
+    q: str = "",
+    type: str = "",
+    block: int | None = None,
+    sort: str = "offset",
+    start: int = 0,
+    limit: int = 200,
+) -> dict[str, Any]:
+    """A page of the tensors that match every filter given; ``total`` counts all that match."""
+    wanted = q.casefold()
+    rows = [
+        tensor
+        for tensor in document(report)["tensors"]
+        if (not wanted or wanted in tensor["name"].casefold())
+        and (not type or tensor["type"] == type)
+        and (block is None or tensor["block"] == block)
+    ]
+    field = sort.removeprefix("-")
+    if field not in TENSOR_SORTS:
+        field = "offset"
+    # A fact the file does not give is null: it sorts first instead of failing the comparison.
+    rows.sort(key=lambda row: (row[field] is not None, row[field]), reverse=sort.startswith("-"))
+    return {"total": len(rows), "start": start, "items": rows[start : start + limit]}
+
+
+def findings(report: Report, *, severity: str = "", rule: str = "") -> list[dict[str, Any]]:
+    """The findings in the document's own order, narrowed to a severity and a rule if given."""
+    return [
+        finding
+        for finding in document(report)["findings"]
+        if (not severity or finding["severity"] == severity)
+        and (not rule or finding["rule"] == rule)
+    ]
+
+
+def get_upload(user: Any, id: UUID | str) -> Upload:
+    """One upload of ``user`` (any, in open mode); ``Upload.DoesNotExist`` if hidden."""
+    rows = Upload.objects.all()
+    if settings.AUTH_MODE != "open":
+        rows = (
+            rows.filter(owner=user) if user is not None and user.is_authenticated else rows.none()
+        )
+    return rows.get(pk=id)

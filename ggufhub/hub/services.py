@@ -1,0 +1,265 @@
+"""Writes: every change of an inspection's state happens here, each as one conditional UPDATE.
+
+The row is both the truth and the outbox: it is committed first and a message is sent after. A
+worker claims the row, receives its attempt number, and may write only while that number stands.
+"""
+
+import logging
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from ggufhub.errors import UsageError
+from ggufhub.hub import queue, storing
+from ggufhub.hub.models import OPEN_STATES, Inspection, State, Upload
+from ggufhub.hub.values import clip
+from ggufhub.limits import Limits
+from ggufhub.report.document import Report as BuiltReport
+
+LEASE = timedelta(seconds=20)
+"""A worker renews it every few seconds; a row whose lease ran out belongs to a dead worker."""
+
+MAX_LOSSES = 3
+"""Workers one inspection may kill before it is given up."""
+
+URL_LENGTH = 4096
+
+log = logging.getLogger(__name__)
+
+
+def submit_url(*, owner: Any, url: str, profile: str = "load") -> Inspection:
+    """Queue the inspection of a link. ``UsageError`` if it is no http(s) link.
+
+    Whether the address may be fetched is the worker's decision, at the moment it connects.
+    """
+    target = url.strip()
+    parts = _checked(target)
+    shown = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+    return _queue(
+        owner=owner,
+        source_kind="url",
+        target=target,
+        # A query may be a signature: who sees the report must not receive the right to the file.
+        locator=shown + ("?…" if parts.query else ""),
+        name=clip(unquote(parts.path.rstrip("/").rpartition("/")[2]) or parts.hostname, 255),
+        profile=profile,
+    )
+
+
+def _checked(url: str) -> Any:
+    if len(url) > URL_LENGTH:
+        raise UsageError(f"A link may have at most {URL_LENGTH} characters.")
+    if not url.isprintable() or " " in url:
+        raise UsageError("A link holds no spaces and no control characters.")
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        known = False
+    if not known:
+        raise UsageError("Give a link that starts with http:// or https://.")
+    if "@" in parts.netloc:
+        raise UsageError("A link with a user name or password in it is not accepted.")
+    return parts
+
+
+def submit_upload(*, owner: Any, upload: Upload, profile: str = "load") -> Inspection:
+    """Queue the inspection of an upload; a whole-file upload must be complete by now."""
+    if not upload.complete and not upload.header_only:
+        raise UsageError(f"The upload holds {upload.received} of {upload.size} bytes.")
+    return _queue(
+        owner=owner,
+        source_kind="upload",
+        locator=upload.name,
+        name=upload.name,
+        upload=upload,
+        size=upload.size,
+        profile=profile,
+    )
+
+
+@transaction.atomic
+def _queue(**fields: Any) -> Inspection:
+    inspection = Inspection.objects.create(**fields)
+    _send_after_commit(inspection.pk)
+    return inspection
+
+
+def _send_after_commit(inspection_id: UUID) -> None:
+    transaction.on_commit(lambda: send(inspection_id))
+
+
+def send(inspection_id: UUID) -> bool:
+    """Send the message for a queued row and note the time; False if the broker is down."""
+    sent = queue.send_inspect(inspection_id)
+    if sent:
+        Inspection.objects.filter(pk=inspection_id, state=State.QUEUED).update(
+            sent_at=timezone.now()
+        )
+    return sent
+
+
+def cancel(inspection: Inspection) -> bool:
+    """Stop an inspection that is not final; False if it already was. A worker notices soon."""
+    changed = Inspection.objects.filter(pk=inspection.pk, state__in=OPEN_STATES).update(
+        state=State.CANCELLED, finished=timezone.now(), lease_until=None, needs_until=None
+    )
+    return bool(changed)
+
+
+@transaction.atomic
+def claim(inspection_id: UUID | str) -> int | None:
+    """Take a queued row; the attempt number to write with, or None if there is nothing to do.
+
+    Duplicate messages end here. A row whose worker died is not taken over directly: it comes
+    back through ``reconcile``, which counts the loss.
+    """
+    now = timezone.now()
+    rows = Inspection.objects.filter(pk=inspection_id)
+    claimed = rows.filter(state=State.QUEUED, needs_until=None).update(
+        state=State.RUNNING,
+        attempt=F("attempt") + 1,
+        lease_until=now + LEASE,
+        started=now,
+        stage="starting",
+        requests=0,
+        bytes_read=0,
+    )
+    return rows.values_list("attempt", flat=True).get() if claimed else None
+
+
+def _held(inspection_id: UUID | str, attempt: int) -> Any:
+    return Inspection.objects.filter(pk=inspection_id, attempt=attempt, state=State.RUNNING)
+
+
+def progress(
+    inspection_id: UUID | str, attempt: int, *, stage: str, requests: int, bytes_read: int
+) -> bool:
+    """Note how far the work is and renew the lease; False if the row was taken or cancelled."""
+    changed = _held(inspection_id, attempt).update(
+        stage=clip(stage, 64),
+        requests=requests,
+        bytes_read=bytes_read,
+        lease_until=timezone.now() + LEASE,
+    )
+    return bool(changed)
+
+
+def finish(inspection_id: UUID | str, attempt: int, report: BuiltReport) -> bool:
+    """Store the report and everything under it, and mark the row done: all or nothing.
+
+    False, with nothing written, if this attempt no longer holds the row.
+    """
+    packed = storing.pack(report)
+    with transaction.atomic():
+        done = _held(inspection_id, attempt).update(
+            state=State.DONE,
+            stage="",
+            finished=timezone.now(),
+            lease_until=None,
+            size=packed.size,
+            requests=packed.requests,
+            bytes_read=packed.bytes_read,
+        )
+        if done:
+            storing.store(inspection_id, packed)
+    return bool(done)
+
+
+def fail(inspection_id: UUID | str, attempt: int, *, code: str, message: str) -> bool:
+    """End the row without a report; False if this attempt no longer holds it."""
+    return _fail(_held(inspection_id, attempt), code, message)
+
+
+def _fail(rows: Any, code: str, message: str, **changes: Any) -> bool:
+    changed = rows.update(
+        state=State.FAILED,
+        stage="",
+        error_code=clip(code, 64),
+        error_message=clip(message, 2000),
+        finished=timezone.now(),
+        lease_until=None,
+        needs_until=None,
+        **changes,
+    )
+    return bool(changed)
+
+
+def need_bytes(inspection_id: UUID | str, attempt: int, *, offset: int, length: int) -> bool:
+    """Put the row back until its header-only upload holds ``[offset, offset + length)``.
+
+    A header longer than the limit fails here. False if this attempt no longer holds the row.
+    """
+    until, most = offset + length, Limits().header_bytes
+    if until > most:
+        message = f"The header needs more than the {most} bytes a header may have."
+        return fail(inspection_id, attempt, code="limit", message=message)
+    with transaction.atomic():
+        upload_id = _held(inspection_id, attempt).values_list("upload", flat=True).first()
+        # The same lock ``uploads`` takes: bytes that arrive meanwhile are seen here or see us.
+        upload = Upload.objects.select_for_update().filter(pk=upload_id).first()
+        changed = _held(inspection_id, attempt).update(
+            state=State.QUEUED,
+            stage="waiting for bytes",
+            lease_until=None,
+            sent_at=None,
+            needs_until=until,
+        )
+        if upload is not None:
+            bytes_arrived(upload)
+    return bool(changed)
+
+
+def bytes_arrived(upload: Upload) -> None:
+    """Queue again what waited for bytes ``upload`` now holds. Call it inside a transaction."""
+    rows = Inspection.objects.filter(
+        upload=upload, state=State.QUEUED, needs_until__lte=upload.received
+    )
+    for inspection_id in rows.values_list("pk", flat=True):
+        if rows.filter(pk=inspection_id).update(needs_until=None, stage=""):
+            _send_after_commit(inspection_id)
+
+
+def lose(inspection_id: UUID | str) -> None:
+    """The process working on this row died: queue it again, or give up after three of them."""
+    row = Inspection.objects.filter(pk=inspection_id, state=State.RUNNING).first()
+    if row is not None:
+        _lose(row)
+
+
+def _lose(row: Inspection) -> None:
+    losses = row.losses + 1
+    log.warning("inspection %s lost its worker, loss %d", row.pk, losses)
+    if losses >= MAX_LOSSES:
+        message = f"{losses} worker processes died on this file."
+        _fail(_held(row.pk, row.attempt), "worker_lost", message, losses=losses)
+        return
+    with transaction.atomic():
+        requeued = _held(row.pk, row.attempt).update(
+            state=State.QUEUED, stage="", lease_until=None, sent_at=None, losses=losses
+        )
+        if requeued:
+            _send_after_commit(row.pk)
+
+
+def abandon(row: Inspection) -> None:
+    """End a row that waits for bytes of an upload nobody continues."""
+    waiting = Inspection.objects.filter(pk=row.pk, state=State.QUEUED, needs_until__isnull=False)
+    _fail(waiting, "bytes_never_came", "The upload stopped before the header was complete.")
+
+
+def time_out(inspection_id: UUID | str) -> None:
+    """The process working on this row was killed at the hard time limit. Not tried again."""
+    rows = Inspection.objects.filter(pk=inspection_id, state=State.RUNNING)
+    _fail(rows, "timeout", "The inspection took too long and was stopped.")
+
+
+def expire(now: datetime) -> None:
+    """Count as lost every running row whose lease ran out."""
+    for row in Inspection.objects.filter(state=State.RUNNING, lease_until__lt=now):
+        _lose(row)

@@ -1,0 +1,1 @@
+"""Reads the tables out of the source tree of llama.cpp."""

@@ -1,0 +1,1 @@
+"""Chat templates: parsed, judged without running, and rendered only inside a jail."""

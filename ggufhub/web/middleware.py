@@ -1,0 +1,78 @@
+"""Small middlewares: security headers, a name for every request, and the door of the pages."""
+
+import uuid
+from collections.abc import Callable
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+
+from ggufhub.web.log import subject
+
+Handler = Callable[[HttpRequest], HttpResponse]
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "img-src 'self' data:",
+        "base-uri 'none'",
+        "object-src 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Nothing inline, nothing from elsewhere: a name in a file can at worst be shown, never run."""
+
+HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+"""Django's own SecurityMiddleware adds nosniff, the referrer policy and the opener policy."""
+
+
+def security_headers(get_response: Handler) -> Handler:
+    """Every answer carries ``HEADERS``, errors included."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    return handle
+
+
+def request_id(get_response: Handler) -> Handler:
+    """Names the request ``request.id``, in its log lines and in the ``X-Request-Id`` answer."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        request.id = uuid.uuid4().hex  # type: ignore[attr-defined]
+        with subject(request.id):  # type: ignore[attr-defined]
+            response = get_response(request)
+        response.headers["X-Request-Id"] = request.id  # type: ignore[attr-defined]
+        return response
+
+    return handle
+
+
+PUBLIC_PATHS = ("/healthz", "/readyz", "/api/")
+"""Probes tell nothing about anyone; the API refuses strangers itself, as a problem document."""
+
+
+def known_users_only(get_response: Handler) -> Handler:
+    """Where sign-in is required, no page answers a stranger, whatever its view forgets to ask."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        return get_response(request)
+
+    def process_view(request: HttpRequest, *_: object) -> None:
+        public = request.path.startswith(PUBLIC_PATHS)
+        if settings.AUTH_MODE == "required" and not public and not request.user.is_authenticated:
+            raise PermissionDenied
+
+    handle.process_view = process_view  # type: ignore[attr-defined]
+    return handle

@@ -1,0 +1,135 @@
+"""The whole service on one machine: database, broker, worker and web server, from one command.
+
+``ggufhub serve``, ``manage.py serve`` and ``make run`` all end in ``main``.
+"""
+
+import fcntl
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.request import ProxyHandler, build_opener
+
+import django
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+
+from ggufhub.web import broker
+from ggufhub.web.supervisor import CannotRun, Child, Supervisor
+
+LOCK_SECONDS = 3.0
+"""The children of a killed launcher need a few seconds to end and let go of the lock."""
+
+START_SECONDS = 60.0
+
+
+class CannotStart(Exception):
+    """Something in the way; the text says what and what to do."""
+
+
+def main() -> int:
+    """Run until SIGTERM or SIGINT; 0 after a clean stop, 1 with a plain message otherwise."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ggufhub.web.settings")
+    try:
+        django.setup()
+        _serve()
+    except (CannotStart, CannotRun, broker.NoBroker, ImproperlyConfigured) as error:
+        print(f"ggufhub: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _serve() -> None:
+    from django.conf import settings
+
+    supervisor = Supervisor()
+    supervisor.catch_signals()
+    with _only_one(settings.DATA) as lock:
+        _check_port(settings.BIND_HOST, int(settings.BIND_PORT))
+        call_command("migrate", interactive=False, verbosity=0)
+        call_command("collectstatic", interactive=False, verbosity=0)
+        try:
+            for child in _children(settings, lock):
+                supervisor.add(child)
+            if _wait_until_up(supervisor, settings.BIND_HOST, settings.BIND_PORT):
+                print(f"ggufhub is at http://{settings.BIND}/", flush=True)
+            supervisor.run()
+        finally:
+            supervisor.stop()
+
+
+@contextmanager
+def _only_one(data: os.PathLike[str]) -> Iterator[int]:
+    """Hold the data directory's lock. The children inherit it, so it outlives a killed launcher."""
+    handle = os.open(os.path.join(data, "serve.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    deadline = time.monotonic() + LOCK_SECONDS
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    message = f"Another ggufhub is running on {data}. Stop it, or set GGUFHUB_DATA."
+                    raise CannotStart(message) from None
+                time.sleep(0.1)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _check_port(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host.strip("[]"), port))
+        except OSError as error:
+            raise CannotStart(
+                f"{host}:{port} cannot be used ({error.strerror}). Set GGUFHUB_BIND."
+            ) from None
+
+
+def _children(settings: Any, lock: int) -> Iterator[Child]:
+    environment = {**os.environ, "GGUFHUB_DATA": str(settings.DATA)}
+    shared: dict[str, Any] = {"environment": environment, "inherit": (lock,)}
+    if settings.BROKER_EMBEDDED:
+        command = broker.command(settings.DATA / "valkey", settings.BROKER_SOCKET)
+        yield Child("broker", command, stop_seconds=10, **shared)
+    yield Child("worker", _worker_command(settings), stop_seconds=40, **shared)
+    yield Child("web server", _web_command(settings), stop_seconds=10, **shared)
+
+
+def _worker_command(settings: Any) -> list[str]:
+    options = ["-B", "--without-gossip", "--without-mingle", "-l", "WARNING"]
+    processes, timetable = str(settings.WORKER_PROCESSES), str(settings.DATA / "beat")
+    celery = [sys.executable, "-m", "celery", "--quiet", "-A", "workers.app", "worker"]
+    return [*celery, *options, "-c", processes, "-s", timetable]
+
+
+def _web_command(settings: Any) -> list[str]:
+    options = "--interface wsgi --http 1 --no-ws --respawn-failed-workers --log-level error"
+    address = ["--host", settings.BIND_HOST.strip("[]"), "--port", settings.BIND_PORT]
+    threads = ["--blocking-threads", str(settings.WEB_THREADS)]
+    granian = [sys.executable, "-m", "granian", "ggufhub.web.wsgi:application"]
+    return [*granian, *options.split(), *address, *threads]
+
+
+def _wait_until_up(supervisor: Supervisor, host: str, port: str) -> bool:
+    """Poll the health page; False if a signal came first, ``CannotStart`` after a minute."""
+    opener = build_opener(ProxyHandler({}))
+    near = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+    deadline = time.monotonic() + START_SECONDS
+    while not supervisor.asked_to_stop:
+        supervisor.check()
+        try:
+            opener.open(f"http://{near}:{port}/healthz", timeout=2).close()
+            return True
+        except OSError:
+            if time.monotonic() > deadline:
+                raise CannotStart("The web server does not answer.") from None
+            time.sleep(0.1)
+    return False

@@ -1,0 +1,155 @@
+"""Django settings. Every choice an operator has is an environment variable read here."""
+
+import ipaddress
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+from ggufhub.web import database, env, log, secret_key
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+# ---- Where things lie
+DATA = Path(env.text("GGUFHUB_DATA", "var")).resolve()
+try:
+    DATA.mkdir(parents=True, exist_ok=True, mode=0o700)
+    UPLOAD_DIR = DATA / "uploads"
+    UPLOAD_DIR.mkdir(exist_ok=True, mode=0o700)
+except OSError as error:
+    raise ImproperlyConfigured(f"GGUFHUB_DATA cannot be used: {error}") from None
+
+# ---- Who may come in
+BIND = env.text("GGUFHUB_BIND", "127.0.0.1:8000")
+BIND_HOST, _, BIND_PORT = BIND.rpartition(":")
+if not BIND_HOST or not BIND_PORT.isdigit():
+    raise ImproperlyConfigured(f"GGUFHUB_BIND must look like 127.0.0.1:8000, not {BIND!r}.")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+LOCAL = _is_loopback(BIND_HOST)
+AUTH_MODE = env.choice("GGUFHUB_AUTH", "open" if LOCAL else "required", ("open", "required"))
+if AUTH_MODE == "open" and not LOCAL:
+    raise ImproperlyConfigured(
+        f"GGUFHUB_AUTH=open lets in everyone who reaches {BIND}. "
+        "Bind to 127.0.0.1 or set GGUFHUB_AUTH=required."
+    )
+DEBUG = env.flag("GGUFHUB_DEBUG")
+if DEBUG and not LOCAL:
+    raise ImproperlyConfigured("GGUFHUB_DEBUG shows internals. It works on 127.0.0.1 only.")
+
+# Also the guard against DNS rebinding: a foreign name that resolves to 127.0.0.1 gets a 400.
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env.items("GGUFHUB_HOSTS")]
+SECRET_KEY = env.secret("GGUFHUB_SECRET_KEY") or secret_key.load_or_create(DATA / "secret.key")
+
+HTTPS = env.flag("GGUFHUB_HTTPS")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in env.items("GGUFHUB_HOSTS")] if HTTPS else []
+SECURE_REFERRER_POLICY = "no-referrer"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "viewer.views.errors.csrf_failed"
+
+# ---- Storage and queue
+DATABASES = {
+    "default": database.choose(env.secret("GGUFHUB_DATABASE_URL"), DATA / "ggufhub.sqlite3")
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+BROKER_SOCKET = DATA / "valkey.sock"
+BROKER_URL = env.secret("GGUFHUB_BROKER_URL")
+BROKER_EMBEDDED = not BROKER_URL
+if BROKER_EMBEDDED:
+    BROKER_URL = f"redis+socket://{BROKER_SOCKET}"
+
+# ---- Budgets
+UPLOAD_MAX_BYTES = env.number("GGUFHUB_UPLOAD_MAX_BYTES", 64 * 1024**3, least=1)
+"""A whole file. The largest single files on hubs are about 50 GB, split beyond that."""
+HEADER_MAX_BYTES = 128 * 1024**2
+"""What a header-only upload may hold: ``Limits.header_bytes``."""
+# Files in forms pass through here; what a crash leaves is pruned with the uploads.
+FILE_UPLOAD_TEMP_DIR = UPLOAD_DIR
+UPLOAD_KEEP_HOURS = env.number("GGUFHUB_UPLOAD_KEEP_HOURS", 24, least=1)
+WEB_THREADS = env.number("GGUFHUB_WEB_THREADS", 8, least=2, most=64)
+WORKER_PROCESSES = env.number("GGUFHUB_WORKER_PROCESSES", 2, least=1, most=64)
+
+# ---- Django
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "ggufhub.hub",
+    "viewer",
+]
+MIDDLEWARE = [
+    "ggufhub.web.middleware.request_id",
+    "ggufhub.web.middleware.security_headers",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "ggufhub.web.middleware.known_users_only",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "ggufhub.web.urls"
+WSGI_APPLICATION = "ggufhub.web.wsgi.application"
+APPEND_SLASH = False
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [ROOT / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA / "static"
+STATIC_ROOT.mkdir(exist_ok=True)
+WHITENOISE_USE_FINDERS = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "ggufhub.web.static.StaticStorage"},
+}
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = False
+LOGGING = log.config(env.choice("GGUFHUB_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR")))
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["ggufhub.api.parsers.SmallJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "ggufhub.api.negotiation.AlwaysJSON",
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["ggufhub.api.auth.MayUse", "ggufhub.api.auth.NotCrossSite"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "ggufhub.api.problems.handle",
+    "URL_FORMAT_OVERRIDE": None,
+    "UNICODE_JSON": True,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "GGUF Hub",
+    "DESCRIPTION": "Inspect model files: structure, metadata, tensors, findings.",
+    "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+}

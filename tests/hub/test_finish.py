@@ -1,0 +1,116 @@
+"""What a finished inspection leaves in the database."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+
+from ggufhub.hub import selectors, services
+from ggufhub.hub.models import (
+    LARGEST,
+    ArrayBlob,
+    ArrayChunk,
+    Finding,
+    Inspection,
+    Report,
+    State,
+    TypeCount,
+)
+from tests import rows
+from tests.builders import Gguf, ValueType, small_model, vocabulary
+
+pytestmark = pytest.mark.django_db
+
+NASTY = "a\0b\ud800c\x1b[31m<script>\u202e" + "x" * 5000
+
+
+def test_the_document_comes_back_as_it_was(tmp_path: Path) -> None:
+    report = rows.built(small_model().build(), tmp_path)
+    stored = rows.finished(report)
+    assert selectors.document(stored) == report.document
+    assert stored.verdict == report.document["verdict"]
+    assert stored.inspection.state == State.DONE
+    assert stored.inspection.size == report.document["files"][0]["size"]
+
+
+def test_findings_and_types_can_be_counted_across_reports(tmp_path: Path) -> None:
+    broken = rows.finished(rows.built(small_model().build()[:-20], tmp_path))
+    rows.finished(rows.built(small_model().build(), tmp_path))
+    expected = [(row["rule"], row["severity"]) for row in selectors.findings(broken)]
+    assert expected
+    found = Finding.objects.filter(report=broken).order_by("id").values_list("rule", "severity")
+    assert list(found) == expected
+    assert TypeCount.objects.values("report").distinct().count() == 2
+
+
+def test_equal_arrays_are_stored_once(tmp_path: Path) -> None:
+    data = vocabulary(10_000).build()
+    first = rows.finished(rows.built(data, tmp_path))
+    chunks = ArrayChunk.objects.count()
+    second = rows.finished(rows.built(data, tmp_path))
+    assert chunks == 9
+    assert ArrayChunk.objects.count() == chunks
+    assert ArrayBlob.objects.count() == 3
+    assert set(first.arrays.all()) == set(second.arrays.all())
+
+
+def test_a_failure_half_way_leaves_nothing(tmp_path: Path, monkeypatch: Any) -> None:
+    row = rows.queued()
+    attempt = services.claim(row.pk)
+
+    def full(*_: object, **__: object) -> None:
+        raise DatabaseError("disk is full")
+
+    monkeypatch.setattr(Finding.objects, "bulk_create", full)
+    with pytest.raises(DatabaseError):
+        services.finish(row.pk, attempt, rows.built(vocabulary(500).build(), tmp_path))
+    row.refresh_from_db()
+    assert row.state == State.RUNNING
+    assert not Report.objects.exists() and not ArrayBlob.objects.exists()
+
+
+def test_hostile_text_from_a_file_is_stored_and_read_back(tmp_path: Path) -> None:
+    file = (
+        Gguf()
+        .key("general.architecture", b"ll\0ama\xff\xfe" + b"x" * 1000)
+        .key(b"bad\0key\xed\xa0\x80", b"\xff" * 300)
+        .key("nan", float("nan"))
+        .key("large", 2**64 - 1, ValueType.UINT64)
+        .array("tokens", ValueType.STRING, [b"a\0", b"\xff\xfe", b"\xed\xa0\x80"] * 100)
+        .array("scores", ValueType.FLOAT32, [float("inf"), float("nan")] * 100)
+    )
+    stored = rows.finished(rows.built(file.build(), tmp_path))
+    keys = [entry["key"] for entry in selectors.metadata(stored)]
+    assert "tokens" in keys and len(keys) == 6
+    page = selectors.array_page(stored, "scores", start=0, limit=2)
+    assert page["items"] == ["Infinity", "NaN"]
+    assert len(selectors.array_page(stored, "tokens", start=298, limit=10)["items"]) == 2
+
+
+def test_hostile_values_in_columns_are_clipped(tmp_path: Path) -> None:
+    report = rows.built(small_model().build(), tmp_path)
+    long = NASTY.replace("\ud800", "")
+    report.document["summary"] |= {"architecture": long, "quant": long, "parameters": 10**30}
+    report.document["findings"] = [
+        {"rule": long, "severity": "error", "message": long, "fingerprint": long}
+    ]
+    report.document["types"] = [
+        {"type": long, "tensors": 2**64, "bytes": 2**70, "elements": 10**40}
+    ]
+    report.document["files"][0]["size"] = 2**64
+    stored = rows.finished(report)
+    assert stored.parameters == LARGEST
+    assert len(stored.architecture) == 64 and "\0" not in stored.architecture
+    assert Inspection.objects.get(pk=stored.pk).size == LARGEST
+    assert TypeCount.objects.get().elements == LARGEST
+    assert Finding.objects.get().message.endswith("…")
+
+
+def test_hostile_names_and_errors_are_stored() -> None:
+    row = rows.queued(name=NASTY)
+    assert len(row.name) == 255
+    attempt = services.claim(row.pk)
+    assert services.fail(row.pk, attempt, code=NASTY, message=NASTY)
+    row.refresh_from_db()
+    assert row.error_message.startswith("a\ufffdb")

@@ -1,0 +1,21 @@
+"""Addresses of the pages."""
+
+from django.urls import path, register_converter
+
+from viewer import views
+from viewer.paths import KeyConverter
+
+register_converter(KeyConverter, "key")
+
+app_name = "viewer"
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("inspect", views.submit, name="submit"),
+    path("i/<uuid:inspection_id>/", views.inspection, name="inspection"),
+    path("i/<uuid:inspection_id>/status", views.status, name="status"),
+    path("i/<uuid:inspection_id>/cancel", views.cancel, name="cancel"),
+    path("i/<uuid:inspection_id>/<slug:name>/", views.tab, name="tab"),
+    path("i/<uuid:inspection_id>/metadata/<key:key>", views.array, name="array"),
+    path("rules/", views.rules, name="rules"),
+    path("rules/<slug:rule_id>/", views.rule, name="rule"),
+]

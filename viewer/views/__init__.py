@@ -1,0 +1,11 @@
+"""The views, by what they show."""
+
+from viewer.views.arrays import array
+from viewer.views.home import home, submit
+from viewer.views.inspections import cancel, inspection, status
+from viewer.views.rules import rule, rules
+from viewer.views.tabs import tab
+
+__all__ = [
+    "array", "cancel", "home", "inspection", "rule", "rules", "status", "submit", "tab",
+]  # fmt: skip

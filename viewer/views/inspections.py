@@ -1,0 +1,90 @@
+"""One inspection: its progress, its end, and the first tab of its report."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from ggufhub.hub import selectors, services
+from ggufhub.hub.models import Inspection
+from viewer import filemap, paths, present, svg
+from viewer.ramp import by_bits, ramp
+from viewer.views.common import get_inspection, private, render_report
+
+FIRST_KEYS = 14
+"""Metadata keys on the overview."""
+
+STOP_POLLING = 286
+"""The answer after which a poller asks no more; any 2xx the standard does not use would do."""
+
+
+@require_safe
+def inspection(request: HttpRequest, inspection_id: UUID) -> HttpResponse:
+    """Progress while it runs, the reason if it stopped, else the overview of the report."""
+    row = get_inspection(request, inspection_id)
+    if not row.is_final:
+        return private(render(request, "viewer/progress.html", {"inspection": row}))
+    if not hasattr(row, "report"):
+        return private(render(request, "viewer/stopped.html", {"inspection": row}))
+    return render_report(request, row, "", _overview(row))
+
+
+@require_safe
+def status(request: HttpRequest, inspection_id: UUID) -> HttpResponse:
+    """The part of the progress page that changes; status 286 once nothing will change any more."""
+    row = get_inspection(request, inspection_id)
+    code = STOP_POLLING if row.is_final else 200
+    return private(render(request, "viewer/_status.html", {"inspection": row}, status=code))
+
+
+@require_POST
+def cancel(request: HttpRequest, inspection_id: UUID) -> HttpResponse:
+    """Stop an inspection; one that has already ended stays as it is."""
+    row = get_inspection(request, inspection_id)
+    services.cancel(row)
+    return redirect("viewer:inspection", row.pk)
+
+
+def _overview(row: Inspection) -> dict[str, Any]:
+    document = selectors.document(row.report)
+    colours = ramp(document["types"])
+    rows, shown, blocks = svg.heat_rows(document["tensors"])
+
+    def link(role: str, kind: str) -> str:
+        return paths.tab(row.pk, "tensors", q=f".{role}", type=kind)
+
+    return {
+        "findings": present.findings(row.pk, document, document["findings"]),
+        "not_evaluated": present.not_evaluated(document["not_evaluated"]),
+        "heat": svg.heat_map(rows, shown, colours, link) if rows else "",
+        "heat_rows": rows,
+        "blocks_shown": shown,
+        "blocks": blocks,
+        "entries": [present.entry(row.pk, entry) for entry in document["metadata"][:FIRST_KEYS]],
+        "more_keys": max(0, len(document["metadata"]) - FIRST_KEYS),
+        **_types(row, document["types"], colours),
+        **_map(row, document),
+    }
+
+
+def _types(row: Inspection, types: list[dict[str, Any]], colours: dict[str, str]) -> dict[str, Any]:
+    legend = [
+        one | {"css": colours[one["type"]], "url": paths.tab(row.pk, "tensors", type=one["type"])}
+        for one in by_bits(types)
+    ]
+    segments = [svg.Segment(one["type"], one["bytes"], one["css"], one["url"]) for one in legend]
+    return {
+        "types": legend,
+        "type_bytes": sum(share["bytes"] for share in types),
+        "mix": svg.bar(segments, "Bytes by tensor type", height=14, least=3),
+    }
+
+
+def _map(row: Inspection, document: dict[str, Any]) -> dict[str, Any]:
+    segments = filemap.overview(document)
+    return {
+        "map": svg.bar(segments, "Map of the file, to scale", height=26, least=6),
+        "map_legend": segments,
+    }

@@ -1,0 +1,160 @@
+"""The tabs of a report beside the overview."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from ggufhub.hub import selectors
+from ggufhub.hub.models import Inspection
+from viewer import filemap, paths, present, source, svg
+from viewer.paging import Page, whole_number
+from viewer.views.common import get_inspection, render_report
+from viewer.views.tokenizer import tokenizer
+
+ROWS = 200
+SORTS = (
+    ("name", "Name"),
+    ("type", "Type"),
+    ("elements", "Elements"),
+    ("bytes", "Bytes"),
+    ("offset", "Place"),
+)
+
+
+@require_safe
+def tab(request: HttpRequest, inspection_id: UUID, name: str) -> HttpResponse:
+    """One tab; before there is a report, the inspection's own page says why."""
+    make = _TABS.get(name)
+    if make is None:
+        raise Http404("There is no such tab.")
+    row = get_inspection(request, inspection_id)
+    if not hasattr(row, "report"):
+        return redirect("viewer:inspection", row.pk)
+    return render_report(request, row, name, make(request, row))
+
+
+def _metadata(request: HttpRequest, row: Inspection) -> dict[str, Any]:
+    q = request.GET.get("q", "")
+    entries = selectors.metadata(row.report, q=q)
+    start = whole_number(request.GET.get("start"))
+    wanted = request.GET.get("key")
+    if wanted is not None:
+        index = next((i for i, entry in enumerate(entries) if entry["key"] == wanted), 0)
+        start = index // ROWS * ROWS
+    page = Page(start, ROWS, len(entries))
+    rows = [present.entry(row.pk, entry) for entry in entries[start : start + ROWS]]
+    absent = wanted if wanted and all(entry["key"] != wanted for entry in entries) else None
+    return {"q": q, "entries": rows, "page": page, "absent": absent}
+
+
+def _tensors(request: HttpRequest, row: Inspection) -> dict[str, Any]:
+    document = selectors.document(row.report)
+    sort = request.GET.get("sort", "offset")
+    chosen = {
+        "q": request.GET.get("q", ""),
+        "type": request.GET.get("type", ""),
+        "block": whole_number(request.GET.get("block"), None),
+    }
+    start = whole_number(request.GET.get("start"))
+    found = selectors.tensors(row.report, **chosen, sort=sort, start=start, limit=ROWS)
+    rows = [
+        tensor | {"anchor": paths.anchor("t", tensor["name"]), "at": _data_at(document, tensor)}
+        for tensor in found["items"]
+    ]
+    return {
+        **chosen,
+        "rows": rows,
+        "page": Page(start, ROWS, found["total"]),
+        "sort": sort,
+        "sorts": [_sort_link(field, title, sort) for field, title in SORTS],
+        "types": sorted({tensor["type"] for tensor in document["tensors"]}),
+        "blocks": sorted({tensor["block"] for tensor in document["tensors"]} - {None}),
+        "filtered": any(value not in ("", None) for value in chosen.values()),
+    }
+
+
+def _sort_link(field: str, title: str, current: str) -> dict[str, str]:
+    """A column head: its next order, and what ``aria-sort`` says of the present one."""
+    if current == field:
+        return {"title": title, "next": f"-{field}", "aria": "ascending"}
+    return {"title": title, "next": field, "aria": "descending" if current == f"-{field}" else ""}
+
+
+def _data_at(document: dict[str, Any], tensor: dict[str, Any]) -> int | None:
+    """The byte where a tensor's data starts; None in other shards, whose layout is not kept."""
+    base = document["format"]["data_offset"]
+    elsewhere = tensor.get("file", document["files"][0]["name"]) != document["files"][0]["name"]
+    return None if base is None or elsewhere else base + tensor["offset"]
+
+
+def _template(request: HttpRequest, row: Inspection) -> dict[str, Any]:
+    document = selectors.document(row.report)
+    templates = document["templates"]
+    name = request.GET.get("name")
+    names = [template["name"] for template in templates]
+    chosen = templates[names.index(name)] if name in names else templates[0] if templates else None
+    if chosen is None:
+        return {"templates": [], "chosen": None}
+    about = [one for one in document["findings"] if _is_about(one["place"], chosen["name"])]
+    lines, cut = source.numbered(chosen["text"], about)
+    whole = [one for one in about if not one["place"].get("line")]
+    context = {"templates": templates, "chosen": chosen, "lines": lines, "cut": cut}
+    abilities = chosen.get("capabilities") or {}
+    return context | {
+        "abilities": [
+            (name.replace("_", " ").capitalize(), able) for name, able in abilities.items()
+        ],
+        "findings": present.findings(row.pk, document, whole),
+    }
+
+
+def _is_about(place: dict[str, Any], template: str) -> bool:
+    key = place.get("key") or ""
+    return key.startswith(present.TEMPLATE) and present.template_name(key) == template
+
+
+def _layout(request: HttpRequest, row: Inspection) -> dict[str, Any]:
+    pieces = selectors.document(row.report)["layout"]
+    start = whole_number(request.GET.get("start"))
+    at = whole_number(request.GET.get("at"), None)
+    here = filemap.index_at(pieces, at) if at is not None else None
+    if here is not None:
+        start = here // ROWS * ROWS
+    rows = [
+        piece | {"css": filemap.CSS.get(piece["what"], "m-o"), "here": index == here,
+                 "url": _piece_url(row.pk, piece), "end": piece["offset"] + piece["length"]}
+        for index, piece in enumerate(pieces[start : start + ROWS], start)
+    ]  # fmt: skip
+    picture = svg.bar(filemap.detailed(pieces), "Map of the file, to scale", height=34, least=1.5)
+    return {"rows": rows, "page": Page(start, ROWS, len(pieces)), "at": at, "map": picture}
+
+
+def _piece_url(inspection_id: UUID, piece: dict[str, Any]) -> str:
+    if piece["what"] == "tensor":
+        return paths.tensor(inspection_id, piece["name"])
+    return paths.key(inspection_id, piece["name"]) if piece["what"] == "key" else ""
+
+
+def _raw(request: HttpRequest, row: Inspection) -> dict[str, Any]:
+    document = selectors.document(row.report)
+    report_path = reverse("api:report", args=[row.pk])
+    return {
+        "json_url": report_path,
+        "curl_url": request.build_absolute_uri(report_path),
+        "command": present.command(row, document),
+    }
+
+
+_TABS: dict[str, Callable[[HttpRequest, Inspection], dict[str, Any]]] = {
+    "metadata": _metadata,
+    "tensors": _tensors,
+    "tokenizer": tokenizer,
+    "template": _template,
+    "layout": _layout,
+    "raw": _raw,
+}

@@ -1,0 +1,73 @@
+"""The Celery app of the workers: ``celery -A workers.app worker -B``.
+
+Every setting here was chosen by what happens when something dies. A message is only a hint: the
+row says what to do, so messages may be lost, doubled or late without harm.
+"""
+
+import resource
+from typing import Any
+
+from celery import Celery
+from celery.signals import worker_process_init
+from django.conf import settings
+from kombu import Queue
+
+from ggufhub.hub import queue
+
+CHILD_DATA_BYTES = 1024**3
+"""A process beyond it gets a MemoryError, which fails its one row instead of the machine."""
+
+SOFT_SECONDS, HARD_SECONDS = 120, 150
+"""Twice ``Limits.seconds``: the core stops itself long before, unless it is stuck."""
+
+RECONCILE_SECONDS = 10.0
+PRUNE_SECONDS = 3600.0
+
+app = Celery("workers", broker=settings.BROKER_URL)
+app.conf.update(
+    include=["workers.inspect", "workers.housekeeping"],
+    task_queues=(Queue(queue.QUEUE), Queue("housekeeping")),
+    task_default_queue="housekeeping",
+    task_routes={queue.INSPECT: {"queue": queue.QUEUE}},
+    task_ignore_result=True,
+    task_serializer="json",
+    accept_content=["json"],
+    # Acknowledged when done, so that a killed worker's messages come back.
+    task_acks_late=True,
+    worker_prefetch_multiplier=1,
+    # Off, both: a file that kills its process would be delivered for ever. ``workers.base``
+    # counts the loss on the row and sends the row again, three times at most.
+    task_reject_on_worker_lost=False,
+    task_retry_on_worker_lost=False,
+    task_soft_time_limit=SOFT_SECONDS,
+    task_time_limit=HARD_SECONDS,
+    visibility_timeout=queue.TRANSPORT_OPTIONS["visibility_timeout"],
+    broker_transport_options=queue.TRANSPORT_OPTIONS,
+    broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    worker_soft_shutdown_timeout=20,
+    worker_max_tasks_per_child=500,
+    worker_max_memory_per_child=600_000,  # KiB; looked at between tasks only
+    worker_hijack_root_logger=False,
+    worker_send_task_events=False,
+    beat_schedule={
+        # A round that could not run in time is pointless: the next one does the same.
+        "reconcile": {
+            "task": "workers.reconcile",
+            "schedule": RECONCILE_SECONDS,
+            "options": {"expires": RECONCILE_SECONDS},
+        },
+        "prune": {
+            "task": "workers.prune",
+            "schedule": PRUNE_SECONDS,
+            "options": {"expires": PRUNE_SECONDS},
+        },
+    },
+)
+
+
+@worker_process_init.connect
+def limit_memory(**_: Any) -> None:
+    """RLIMIT_DATA and not RLIMIT_AS: numpy reserves address space it never uses."""
+    resource.setrlimit(resource.RLIMIT_DATA, (CHILD_DATA_BYTES, CHILD_DATA_BYTES))
