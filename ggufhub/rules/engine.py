@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from ggufhub.formats.model import ModelFile
 from ggufhub.limits import Limits
-from ggufhub.rules.registry import Hit, Need, Rule, Severity, catalogue
+from ggufhub.rules.policy import Policy
+from ggufhub.rules.profiles import DEFAULT_PROFILE, selected
+from ggufhub.rules.registry import Hit, Need, Rule, Severity
 from ggufhub.rules.subject import Subject
 
 
@@ -33,22 +35,45 @@ class Finding:
 
 @dataclass(slots=True)
 class Outcome:
-    """All findings, and for each rule that could not run the reason."""
+    """All findings, and for each rule that could not run the reason.
+
+    ``evaluated`` holds the ids of the rules that ran; ``ignored`` the rules whose findings the
+    policy does not count: id, reason, and how many there were.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     not_evaluated: list[tuple[str, str]] = field(default_factory=list)
+    evaluated: list[str] = field(default_factory=list)
+    ignored: list[tuple[str, str, int]] = field(default_factory=list)
 
 
-def evaluate(subject: Subject, limits: Limits) -> Outcome:
-    """Run every rule. At most ``limits.findings_per_rule`` findings each; the rest is counted."""
+def evaluate(subject: Subject, limits: Limits, profile: str = DEFAULT_PROFILE) -> Outcome:
+    """Run the rules of the profile, as the subject's policy changes it.
+
+    At most ``limits.findings_per_rule`` findings each; the rest is counted.
+    """
     outcome = Outcome()
-    for rule in catalogue():
+    for rule in selected(profile, subject.policy):
         reasons: list[str] = []
         found = list(_first(_findings(rule, subject, reasons), limits.findings_per_rule))
-        outcome.findings += found
         if reasons:
             outcome.not_evaluated.append((rule.id, reasons[0]))
+        else:
+            outcome.evaluated.append(rule.id)
+        _count(rule, found, subject.policy, outcome)
     return outcome
+
+
+def _count(rule: Rule, found: list[Finding], policy: Policy | None, outcome: Outcome) -> None:
+    """Add findings to the outcome, ignored or of another severity where the policy says so."""
+    reason = None if policy is None else policy.reason(rule.id)
+    if found and reason is not None:
+        outcome.ignored.append((rule.id, reason, len(found)))
+    elif policy is not None and rule.id in policy.severity:
+        severity = Severity(policy.severity[rule.id])
+        outcome.findings += [replace(finding, severity=severity) for finding in found]
+    else:
+        outcome.findings += found
 
 
 def _findings(rule: Rule, subject: Subject, reasons: list[str]) -> Iterator[Finding]:
@@ -138,6 +163,13 @@ def _size_unknown(file: ModelFile, subject: Subject) -> str | None:
     return "the size of the file is unknown" if file.size is None else None
 
 
+def _one_digest(file: ModelFile, subject: Subject) -> str | None:
+    algorithms = [digest.algorithm for digest in file.identity.digests]
+    if len(set(algorithms)) < len(algorithms):
+        return None
+    return "no two digests of this file are known by the same algorithm"
+
+
 def _shards_missing(file: ModelFile, subject: Subject) -> str | None:
     if not subject.missing:
         return None
@@ -167,6 +199,7 @@ _CHECKS = {
     Need.TOKENS: _no_tokens,
     Need.TENSORS: _tensors_unread,
     Need.SIZE: _size_unknown,
+    Need.DIGESTS: _one_digest,
     Need.SHARDS: _shards_missing,
     Need.TEMPLATE: _no_template,
     Need.RENDERS: _not_run,

@@ -133,3 +133,7 @@ def _wait_until_up(supervisor: Supervisor, host: str, port: str) -> bool:
                 raise CannotStart("The web server does not answer.") from None
             time.sleep(0.1)
     return False
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
