@@ -59,6 +59,13 @@ class LimitExceeded(GgufHubError):
         self.asked = asked
 
 
+class ServerError(GgufHubError):
+    """The ggufhub server that was asked to do the work cannot be reached, or took too long."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("server", message)
+
+
 class UsageError(GgufHubError):
     """The caller asked for something that makes no sense; the message says what would."""
 

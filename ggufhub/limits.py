@@ -60,6 +60,9 @@ class Limits:
     request_seconds: float = 30.0
     """One request from dial to last byte: 16 MiB in 30 s is 560 KB/s."""
 
+    lowest_rate: int = 32 * KIB
+    """Bytes a second, averaged once an answer has run for 10 s: slower servers are given up."""
+
     redirects: int = 5
     """Hubs need 2 (name to content-delivery host); the fetch specification stops at 20."""
 

@@ -24,6 +24,13 @@ def human_count(count: int) -> str:
     return str(count)
 
 
+def human_context(tokens: int) -> str:
+    """``32768`` as ``32k``: contexts are counted in powers of two."""
+    if tokens >= 1 << 20 and tokens % (1 << 20) == 0:
+        return f"{tokens >> 20}M"
+    return f"{tokens / 1024:.3g}k" if tokens >= 1024 else str(tokens)
+
+
 def human_place(offset: int) -> str:
     """A byte offset as hexadecimal, eight digits or as many as it takes."""
     return f"0x{offset:08X}"

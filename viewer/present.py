@@ -26,11 +26,14 @@ _SEVERITIES = (("error", "error", "errors"), ("warning", "warning", "warnings"),
                ("info", "note", "notes"))  # fmt: skip
 
 
-def verdict_title(verdict: str, profile: str) -> str:
-    """The verdict in words; under the profile ``load`` an error means that loading fails."""
-    if verdict == "fail" and profile == "load":
-        return "Does not load"
-    return _VERDICTS.get(verdict, verdict)
+def verdict_title(document: dict[str, Any]) -> str:
+    """The verdict in words; an error by which the reference rejects the file stops loading."""
+    verdict: str = document["verdict"]
+    invalid = any(
+        finding["severity"] == "error" and finding.get("truth") == "invalid"
+        for finding in document["findings"]
+    )
+    return "Does not load" if verdict == "fail" and invalid else _VERDICTS.get(verdict, verdict)
 
 
 def severity_counts(findings: list[dict[str, Any]]) -> str:
@@ -95,6 +98,7 @@ def tabs(inspection_id: UUID, document: dict[str, Any], current: str) -> list[di
         rows.append(("tokenizer", "Tokenizer", None))
     rows += [
         ("template", "Template", template_note),
+        *([("memory", "Memory", None)] if document["memory"] else []),
         ("layout", "Layout", None),
         ("raw", "Raw", None),
     ]
@@ -112,13 +116,23 @@ def findings(
     """Findings with the address of every place they name.
 
     Only the first file of several has its layout in the document, so a byte of another one has
-    no address.
+    no address; nor has a key or tensor that is missing.
     """
     first = document["files"][0]["name"]
-    return [
-        finding | {"links": _links(inspection_id, finding["place"], finding["file"] == first)}
-        for finding in rows
-    ]
+    here = {
+        "key": {entry["key"] for entry in document["metadata"]},
+        "tensor": {tensor["name"] for tensor in document["tensors"]},
+    }
+    found = []
+    for finding in rows:
+        place = {
+            what: value
+            for what, value in finding["place"].items()
+            if what not in here or value in here[what]
+        }
+        links = _links(inspection_id, place, finding["file"] == first)
+        found.append(finding | {"links": links})
+    return found
 
 
 def _links(inspection_id: UUID, place: dict[str, Any], in_first: bool) -> dict[str, str]:

@@ -5,8 +5,10 @@ from ggufhub.hub import queue, services
 from ggufhub.hub.models import Inspection
 from ggufhub.limits import Limits
 from ggufhub.report import build
-from ggufhub.sources import open_source
+from ggufhub.report.document import Report
+from ggufhub.rules.policy_file import parse_policy
 from ggufhub.sources.base import ByteSource
+from ggufhub.sources.open import open_remote
 from ggufhub.sources.policy import AddressPolicy
 from ggufhub.sources.upload import UploadSource
 from workers.app import app
@@ -16,26 +18,46 @@ from workers.job import Job
 POLICY = AddressPolicy.from_environment()
 """Read once, at the start, where a wrong value is noticed by whoever set it."""
 
+WAIT_UNTOLD = 30.0
+"""Seconds to leave a server alone that is busy and does not say for how long."""
+
 
 @app.task(base=RowTask, name=queue.INSPECT)
 def inspect(job: Job) -> None:
-    """Inspect the row of ``job`` and store its report, or ask for more bytes of its upload."""
+    """Inspect the row of ``job`` and store its report; or ask for more bytes of its upload, or
+    for another attempt later, where a server is too busy to answer now."""
     row = Inspection.objects.select_related("upload").get(pk=job.id)
     limits = Limits()
     try:
         with _open(row, limits) as source:
             report = build.inspect(
-                source, limits=limits, profile=row.profile, progress=job.progress
+                source,
+                limits=limits,
+                profile=row.profile,
+                policy=parse_policy(row.policy) if row.policy else None,
+                progress=job.progress,
+                expected=row.expected,
             )
     except BytesMissing as missing:
         services.need_bytes(job.id, job.attempt, offset=missing.offset, length=missing.length)
         return
+    wait = _wait(report)
+    if wait is not None and services.postpone(job.id, job.attempt, seconds=wait):
+        return
     services.finish(job.id, job.attempt, report)
+
+
+def _wait(report: Report) -> float | None:
+    """Seconds to the next attempt where the server will have the file later, else None."""
+    error = report.document["error"]
+    if error is None or error["code"] not in ("rate_limited", "busy"):
+        return None
+    return WAIT_UNTOLD if report.retry_after is None else report.retry_after
 
 
 def _open(row: Inspection, limits: Limits) -> ByteSource:
     if row.source_kind == "url":
-        return open_source(row.target, policy=POLICY, limits=limits)
+        return open_remote(row.target, policy=POLICY, limits=limits)
     if row.upload is None or not row.upload.path.exists():
         raise SourceError("not_found", "The upload was deleted before it was inspected.")
     return UploadSource(row.upload.path, row.upload.name, row.upload.size)

@@ -1,27 +1,75 @@
 """What comes in, checked; and what goes out, for the schema. Answers are made as plain dicts."""
 
+import json
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from ggufhub.errors import UsageError
 from ggufhub.hub.models import Inspection, Report, State
 from ggufhub.hub.selectors import TENSOR_SORTS
+from ggufhub.report.render import FORMAT_NAMES
+from ggufhub.rules.policy_file import parse_policy, policy_values
+from ggufhub.rules.profiles import DEFAULT_PROFILE, PROFILES
 
-PROFILES = ("load", "publish", "security", "audit")
 WAIT_SECONDS = 60
+SOURCES = (
+    "An http(s) link; hf://owner/repository[@revision][/path], a pasted page of the hub or just "
+    "owner/repository; or ollama://[host/][namespace/]model[:tag]."
+)
 PAGE_LIMIT = 1000
 SEVERITIES = ("error", "warning", "info")
+
+
+@extend_schema_field(OpenApiTypes.OBJECT)
+class PolicyField(serializers.JSONField):
+    """A policy, checked field by field; kept as the fields that are set."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        values = super().to_internal_value(data)
+        if isinstance(values, str):
+            values = _from_form(values)
+        if not isinstance(values, dict):
+            raise serializers.ValidationError("Give an object with the fields of a policy.")
+        try:
+            return policy_values(parse_policy(values))
+        except UsageError as error:
+            raise serializers.ValidationError(error.message) from error
+
+
+def _from_form(text: str) -> Any:
+    """A form has only texts: the policy in it is JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise serializers.ValidationError("This is not JSON.") from error
+
+
+class ExpectedInput(serializers.Serializer[Any]):
+    """What the file must be."""
+
+    sha256 = serializers.RegexField(r"^[0-9A-Fa-f]{64}$", help_text="64 hexadecimal digits.")
+
+    def to_internal_value(self, data: Any) -> dict[str, str]:
+        values: dict[str, str] = super().to_internal_value(data)
+        return {name: value.lower() for name, value in values.items()}
 
 
 class SubmitInput(serializers.Serializer[Any]):
     """Exactly one of a link, an upload's id and (in a form) a file."""
 
-    source = serializers.CharField(required=False, max_length=4096, help_text="An http(s) link.")
+    source = serializers.CharField(required=False, max_length=4096, help_text=SOURCES)
     upload = serializers.UUIDField(required=False, help_text="The id of an upload.")
     file = serializers.FileField(
         required=False, allow_empty_file=True, help_text="In multipart/form-data only."
     )
-    profile = serializers.ChoiceField(PROFILES, default="load")
+    profile = serializers.ChoiceField(tuple(PROFILES), default=DEFAULT_PROFILE)
+    policy = PolicyField(
+        required=False, help_text="The fields of a policy file; text in JSON in a form."
+    )
+    expected = ExpectedInput(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if sum(name in attrs for name in ("source", "upload", "file")) != 1:
@@ -71,6 +119,16 @@ class FindingQuery(RangeQuery):
     rule = serializers.CharField(default="", allow_blank=True, max_length=32)
 
 
+class FormatQuery(serializers.Serializer[Any]):
+    format = serializers.ChoiceField(
+        FORMAT_NAMES, required=False, help_text="Goes before the Accept header."
+    )
+
+
+class CompareQuery(serializers.Serializer[Any]):
+    format = serializers.ChoiceField(("json", "markdown", "text"), default="json")
+
+
 class SourceOutput(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(("url", "upload"))
     locator = serializers.CharField()
@@ -111,6 +169,7 @@ class InspectionOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     source = SourceOutput()
     profile = serializers.CharField()
+    policy = serializers.JSONField(help_text="The policy given; empty where there is none.")
     stage = serializers.CharField()
     reads = ReadsOutput()
     size = serializers.IntegerField(allow_null=True)
@@ -169,6 +228,16 @@ class RuleOutput(serializers.Serializer[Any]):
     fix = serializers.CharField()
 
 
+class ProfileOutput(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    summary = serializers.CharField()
+    rules = serializers.ListField(child=serializers.CharField(), help_text="Ids of its rules.")
+
+
+class ProfilesOutput(serializers.Serializer[Any]):
+    items = ProfileOutput(many=True)
+
+
 class RulesOutput(serializers.Serializer[Any]):
     items = RuleOutput(many=True)
 
@@ -186,6 +255,7 @@ def inspection_dict(row: Inspection) -> dict[str, Any]:
             "upload": str(row.upload_id) if row.upload_id else None,
         },
         "profile": row.profile,
+        "policy": row.policy,
         "stage": row.stage,
         "reads": {"requests": row.requests, "bytes": row.bytes_read},
         "size": row.size,

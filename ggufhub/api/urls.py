@@ -10,7 +10,7 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from ggufhub.api.views import inspections, reports, rules, uploads
+from ggufhub.api.views import exports, inspections, reports, rules, uploads
 
 
 class AnyText(StringConverter):
@@ -35,7 +35,9 @@ class Nowhere(APIView):
 urlpatterns = [
     path("inspections", inspections.Inspections.as_view(), name="inspections"),
     path("inspections/<uuid:id>", inspections.OneInspection.as_view(), name="inspection"),
-    path("reports/<uuid:id>", reports.Document.as_view(), name="report"),
+    path("reports/<uuid:id>", exports.Document.as_view(), name="report"),
+    path("reports/<uuid:id>/badge.svg", exports.Badge.as_view(), name="badge"),
+    path("reports/<uuid:id>/compare/<uuid:other>", exports.Compare.as_view(), name="compare"),
     path("reports/<uuid:id>/metadata", reports.Metadata.as_view(), name="metadata"),
     path(
         "reports/<uuid:id>/metadata/<any:key>",
@@ -47,6 +49,7 @@ urlpatterns = [
     path("reports/<uuid:id>/layout", reports.Layout.as_view(), name="layout"),
     path("uploads", uploads.Uploads.as_view(), name="uploads"),
     path("uploads/<uuid:id>", uploads.OneUpload.as_view(), name="upload"),
+    path("profiles", rules.Profiles.as_view(), name="profiles"),
     path("rules", rules.Rules.as_view(), name="rules"),
     path("rules/<str:id>", rules.OneRule.as_view(), name="rule"),
     path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),

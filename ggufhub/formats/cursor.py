@@ -23,6 +23,9 @@ class Halt(Exception):
 class Cursor:
     """A position in a window, and what is being read there (for messages).
 
+    ``rest`` is a guess of the bytes still wanted after what is being read, ``echo`` how many more
+    there are for each byte of it (see ``formats.forecast``).
+
     Methods raise ``Halt`` where the file is at fault, ``LimitExceeded`` where a budget is, and
     ``SourceError`` where the bytes cannot be had.
     """
@@ -34,6 +37,8 @@ class Cursor:
         self.encoding = Encoding(window.buffer, order, prefix)
         self.key: str | None = None
         self.tensor: str | None = None
+        self.rest = 0
+        self.echo = 0.0
         self._u32 = struct.Struct(order.prefix + "I").unpack_from
         self._u64 = struct.Struct(order.prefix + "Q").unpack_from
         self._length = self._u32 if prefix == 4 else self._u64
@@ -41,7 +46,8 @@ class Cursor:
 
     def need(self, length: int, what: str) -> None:
         """Have the next ``length`` bytes."""
-        if not self.window.ensure(self.position + length):
+        end = self.position + length
+        if not self.window.ensure(end, end + self.rest):
             self.halt_at_end(length, what)
 
     def u32(self, what: str) -> int:

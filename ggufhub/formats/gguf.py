@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ggufhub.errors import LimitExceeded
 from ggufhub.formats.cursor import Cursor, Halt
+from ggufhub.formats.forecast import TENSOR_ROW, Forecast
 from ggufhub.formats.header import (
     DEFAULT_ALIGNMENT,
     Array,
@@ -121,7 +122,8 @@ def _check_counts(cursor: Cursor, header: Header) -> None:
 
 
 def _read_keys(cursor: Cursor, header: Header) -> None:
-    arrays = _ArrayReader(cursor)
+    forecast = Forecast(header.tensor_count or 0)
+    arrays = _ArrayReader(cursor, forecast)
     for number in range(1, (header.kv_count or 0) + 1):
         offset = cursor.position
         cursor.key = None
@@ -139,6 +141,7 @@ def _read_keys(cursor: Cursor, header: Header) -> None:
             cursor.position += SCALAR_SIZE[kind]
         key = Key(cursor.encoding, name, kind, offset, value_offset, cursor.position, array)
         header.keys.append(key)
+        forecast.seen(key)
     cursor.key = None
     header.keys_end = cursor.position
 
@@ -161,8 +164,9 @@ def _read_type(cursor: Cursor, what: str, *, allow_array: bool) -> ValueType:
 class _ArrayReader:
     """Reads array values, nested ones included, within the budgets of one file."""
 
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, forecast: Forecast) -> None:
         self.cursor = cursor
+        self._forecast = forecast
         self._inner = 0
 
     def read(self, depth: int) -> Array:
@@ -172,6 +176,8 @@ class _ArrayReader:
         count_at = cursor.position
         count = cursor.count("the number of elements")
         self._check_count(count, element, count_at)
+        if depth == 1:
+            cursor.rest, cursor.echo = self._forecast.after(cursor.key, count)
         array = Array(cursor.encoding, element, count, cursor.position, cursor.position)
         if element is ValueType.ARRAY:
             self._inner += count
@@ -227,8 +233,10 @@ def _string_starts(cursor: Cursor, count: int) -> "np.ndarray | list[int]":
 
 
 def _read_tensors(cursor: Cursor, header: Header) -> None:
-    for number in range(1, (header.tensor_count or 0) + 1):
+    count = header.tensor_count or 0
+    for number in range(1, count + 1):
         offset = cursor.position
+        cursor.rest = TENSOR_ROW * (count - number)
         cursor.tensor = None
         name = cursor.string(f"the name of tensor {number}")
         cursor.tensor = name.decode("utf-8", "surrogateescape")

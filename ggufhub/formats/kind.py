@@ -21,6 +21,15 @@ UNKNOWN = "unknown"
 DRAFT_ARCHITECTURES = frozenset({"eagle3", "dflash", "gemma4-assistant"})
 """Architectures that only predict for a larger model (``src/llama-arch.cpp``)."""
 
+OTHER_RUNTIME_ARCHITECTURES = frozenset(
+    {
+        *("flux", "sd1", "sdxl", "sd3", "aura", "ltxv", "hyvid", "wan", "hidream", "cosmos"),
+        *("lumina2", "qwen_image", "pig", "diffusion", "whisper"),
+    }
+)
+"""Names of image, video and speech models in files for ComfyUI, stable-diffusion.cpp,
+gguf-connector and whisper.cpp; no program for language models loads them."""
+
 
 _LEGACY_KINDS = {"llama": LEGACY, "ggla": ADAPTER, "imatrix": IMATRIX}
 """Kinds by the layout that a reader of an old format found; any other is another program's."""
@@ -47,8 +56,17 @@ def gguf_kind(header: Header) -> str:
         return CONTROL_VECTOR
     if (header.number("split.no") or 0) > 0:
         return SHARD
-    if header.tensor_count == 0 and header.find("tokenizer.ggml.tokens") is not None:
+    if _is_vocabulary(header):
         return VOCAB
+    if architecture in OTHER_RUNTIME_ARCHITECTURES:
+        return OTHER_RUNTIME
     if architecture in DRAFT_ARCHITECTURES:
         return DRAFT
     return UNKNOWN if header.keys_end is None else MODEL
+
+
+def _is_vocabulary(header: Header) -> bool:
+    """No tensors but tokens; the first of several shards may leave all tensors to the others."""
+    if header.tensor_count != 0 or (header.number("split.count") or 0) > 1:
+        return False
+    return header.find("tokenizer.ggml.tokens") is not None

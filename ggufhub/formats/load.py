@@ -1,6 +1,8 @@
 """From a source to a Model: recognise, read, and gather the shards that belong together."""
 
-from ggufhub.errors import BytesMissing, SourceError
+import hashlib
+
+from ggufhub.errors import BytesMissing, SourceChanged, SourceError
 from ggufhub.formats.detect import (
     EXECUTABLE,
     GGUF,
@@ -51,9 +53,11 @@ def load_model(source: ByteSource, limits: Limits) -> Model:
         try:
             with source.sibling(sibling) as shard:
                 files.append(load_file(shard, limits))
-        except BytesMissing:
+        except (BytesMissing, SourceChanged):
             raise
         except SourceError as error:
+            if error.retry_after is not None:
+                raise  # the shard is there, and nothing can be said before it is read
             missing[sibling] = error
     return Model(files, _kind(files), missing, asked)
 
@@ -76,7 +80,16 @@ def load_file(source: ByteSource, limits: Limits) -> ModelFile:
         file.header = read_imatrix_dat(window)
         if file.header is not None:
             file.form = IMATRIX_DAT
+    file.sha256 = _digest(window)
     return file
+
+
+def _digest(window: Window) -> str | None:
+    """The SHA-256 of a file so small that the first read brought all of it."""
+    size = window.size
+    if size is None or size > window.limits.first_read or window.filled < size:
+        return None
+    return hashlib.sha256(window.buffer[:size]).hexdigest()
 
 
 def _load_inside(file: ModelFile, source: ByteSource, limits: Limits) -> ModelFile:

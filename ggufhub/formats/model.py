@@ -15,7 +15,8 @@ class ModelFile:
     """One file: who it is, what form it has, and its header where it is a model.
 
     ``trailing`` holds the first bytes after the last tensor where there are any and they could
-    be had; ``archive`` tells what is behind a program, where the file begins with one.
+    be had; ``archive`` tells what is behind a program, where the file begins with one;
+    ``sha256`` is computed from all bytes where all of them were read anyway.
     """
 
     identity: Identity
@@ -23,6 +24,7 @@ class ModelFile:
     header: Header | None = None
     trailing: bytes | None = None
     archive: Archive | None = None
+    sha256: str | None = None
 
     @property
     def name(self) -> str:

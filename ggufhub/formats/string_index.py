@@ -31,6 +31,9 @@ STEPS_AFTER_BREAK = 64
 
 SHORT_RUN = 8
 
+MARGIN = 1.03
+"""Later strings of a vocabulary are a little longer than earlier ones."""
+
 
 class Candidates(NamedTuple):
     """Sorted positions of likely prefixes and the position after each one's string."""
@@ -83,7 +86,8 @@ class _Walk:
         cursor = self.cursor
         done = self.count - self.left
         mean = (cursor.position - self._began) / done if done else float(cursor.prefix)
-        likely_end = cursor.position + int(mean * self.left)
+        following = cursor.rest + int(cursor.echo * mean * self.count)
+        likely_end = cursor.position + int(mean * self.left * MARGIN) + following
         if not cursor.window.ensure(cursor.position + cursor.prefix, likely_end):
             cursor.halt_at_end(cursor.prefix, self.what)
 

@@ -11,6 +11,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from ggufhub.rules.profiles import DEFAULT_PROFILE
+
 LARGEST = 2**63 - 1
 """Both databases hold it exactly. Counts and sizes beyond it are clamped; the document is exact."""
 
@@ -71,8 +73,10 @@ class Inspection(models.Model):
 
     ``attempt`` fences the worker: who holds an older number can write nothing. ``losses`` counts
     the workers that died holding it. ``needs_until`` is the end (in bytes) of what a header-only
-    upload must hold before the row may be claimed again. ``target`` is the link as given, which
-    may carry a signature: only the worker reads it; people are shown ``locator``.
+    upload must hold before the row may be claimed again; ``not_before`` is the time a server asked
+    us to wait for, ``postponed`` how often one did. ``target`` is the link as given, which may
+    carry a signature: only the worker reads it; people are shown ``locator``. ``policy`` holds
+    the fields of a checked policy (see ``rules.policy_file``), empty where there is none.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -84,7 +88,8 @@ class Inspection(models.Model):
     target = models.TextField(blank=True, default="")
     name = models.CharField(max_length=255)
     upload = models.ForeignKey(Upload, null=True, blank=True, on_delete=models.SET_NULL)
-    profile = models.CharField(max_length=32, default="load")
+    profile = models.CharField(max_length=32, default=DEFAULT_PROFILE)
+    policy = models.JSONField(default=dict, blank=True)
     depth = models.CharField(max_length=8, default="header")
     expected = models.JSONField(default=dict, blank=True)
 
@@ -99,6 +104,8 @@ class Inspection(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
     needs_until = models.BigIntegerField(null=True, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    postponed = models.IntegerField(default=0)
 
     error_code = models.CharField(max_length=64, blank=True, default="")
     error_message = models.TextField(blank=True, default="")

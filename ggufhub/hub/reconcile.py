@@ -46,7 +46,7 @@ def _resend(now: datetime) -> int:
         return 0
     patience = FORGOTTEN_AFTER if waiting else DRAINED_AFTER
     unsent = Q(sent_at=None, created__lt=now - GRACE)
-    rows = Inspection.objects.filter(state=State.QUEUED, needs_until=None)
+    rows = services.due(now)
     due = rows.filter(unsent | Q(sent_at__lt=now - patience)).order_by("created")
     sent = 0
     for inspection_id in due.values_list("pk", flat=True)[:BATCH]:

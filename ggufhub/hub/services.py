@@ -5,13 +5,15 @@ worker claims the row, receives its attempt number, and may write only while tha
 """
 
 import logging
+import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from ggufhub.errors import UsageError
@@ -20,6 +22,7 @@ from ggufhub.hub.models import OPEN_STATES, Inspection, State, Upload
 from ggufhub.hub.values import clip
 from ggufhub.limits import Limits
 from ggufhub.report.document import Report as BuiltReport
+from ggufhub.rules.profiles import DEFAULT_PROFILE
 
 LEASE = timedelta(seconds=20)
 """A worker renews it every few seconds; a row whose lease ran out belongs to a dead worker."""
@@ -27,48 +30,87 @@ LEASE = timedelta(seconds=20)
 MAX_LOSSES = 3
 """Workers one inspection may kill before it is given up."""
 
+MAX_POSTPONED = 5
+"""Times one inspection waits because a server asked for it."""
+
+LONGEST_WAIT = timedelta(minutes=15)
+"""A server that asks for more is not waited for. The quotas of the hub last five minutes."""
+
 URL_LENGTH = 4096
+
+_MODEL_NAME = re.compile(
+    r"(?:hf|ollama)://[^/].*|(?:(?:hf|huggingface)\.co/)?[\w.-]+/[\w.-]+(?::[\w.-]+)?", re.ASCII
+)
+"""Names on a hub or in a registry; the worker knows better whether there is such a thing."""
 
 log = logging.getLogger(__name__)
 
 
-def submit_url(*, owner: Any, url: str, profile: str = "load") -> Inspection:
-    """Queue the inspection of a link. ``UsageError`` if it is no http(s) link.
+def submit_url(
+    *,
+    owner: Any,
+    url: str,
+    profile: str = DEFAULT_PROFILE,
+    policy: Mapping[str, Any] | None = None,
+    expected: Mapping[str, str] | None = None,
+) -> Inspection:
+    """Queue the inspection of a link, or of a name such as ``hf://…``, ``ollama://…``,
+    ``owner/repository``. ``UsageError`` if it is neither. ``expected`` holds the digests (hex)
+    the file must have, by algorithm.
 
     Whether the address may be fetched is the worker's decision, at the moment it connects.
     """
     target = url.strip()
-    parts = _checked(target)
-    shown = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+    if len(target) > URL_LENGTH:
+        raise UsageError(f"A link may have at most {URL_LENGTH} characters.")
+    if not target.isprintable() or " " in target:
+        raise UsageError("A link holds no spaces and no control characters.")
+    locator, name = _name(target) if _MODEL_NAME.fullmatch(target) else _link(target)
     return _queue(
         owner=owner,
         source_kind="url",
         target=target,
-        # A query may be a signature: who sees the report must not receive the right to the file.
-        locator=shown + ("?…" if parts.query else ""),
-        name=clip(unquote(parts.path.rstrip("/").rpartition("/")[2]) or parts.hostname, 255),
+        locator=locator,
+        name=clip(name, 255),
         profile=profile,
+        policy=policy or {},
+        expected=expected or {},
     )
 
 
-def _checked(url: str) -> Any:
-    if len(url) > URL_LENGTH:
-        raise UsageError(f"A link may have at most {URL_LENGTH} characters.")
-    if not url.isprintable() or " " in url:
-        raise UsageError("A link holds no spaces and no control characters.")
+def _name(target: str) -> tuple[str, str]:
+    """What is shown of a name, and its last part."""
+    return target, unquote(target.rstrip("/").rpartition("/")[2])
+
+
+def _link(target: str) -> tuple[str, str]:
+    """What is shown of an http(s) link, and the name of its file."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(target)
         known = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         known = False
     if not known:
-        raise UsageError("Give a link that starts with http:// or https://.")
+        raise UsageError(
+            "Give a link that starts with https:// or http://, or a name such as "
+            "hf://owner/repository or ollama://model."
+        )
     if "@" in parts.netloc:
         raise UsageError("A link with a user name or password in it is not accepted.")
-    return parts
+    shown = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+    name = unquote(parts.path.rstrip("/").rpartition("/")[2]) or str(parts.hostname)
+    # A query may be a signature: who sees the report must not receive the right to the file.
+    return shown + ("?…" if parts.query else ""), name
 
 
-def submit_upload(*, owner: Any, upload: Upload, profile: str = "load") -> Inspection:
+def submit_upload(
+    *,
+    owner: Any,
+    upload: Upload,
+    profile: str = DEFAULT_PROFILE,
+    policy: Mapping[str, Any] | None = None,
+    expected: Mapping[str, str] | None = None,
+) -> Inspection:
     """Queue the inspection of an upload; a whole-file upload must be complete by now."""
     if not upload.complete and not upload.header_only:
         raise UsageError(f"The upload holds {upload.received} of {upload.size} bytes.")
@@ -80,6 +122,8 @@ def submit_upload(*, owner: Any, upload: Upload, profile: str = "load") -> Inspe
         upload=upload,
         size=upload.size,
         profile=profile,
+        policy=policy or {},
+        expected=expected or {},
     )
 
 
@@ -121,16 +165,27 @@ def claim(inspection_id: UUID | str) -> int | None:
     """
     now = timezone.now()
     rows = Inspection.objects.filter(pk=inspection_id)
-    claimed = rows.filter(state=State.QUEUED, needs_until=None).update(
-        state=State.RUNNING,
-        attempt=F("attempt") + 1,
-        lease_until=now + LEASE,
-        started=now,
-        stage="starting",
-        requests=0,
-        bytes_read=0,
+    claimed = (
+        due(now)
+        .filter(pk=inspection_id)
+        .update(
+            state=State.RUNNING,
+            not_before=None,
+            attempt=F("attempt") + 1,
+            lease_until=now + LEASE,
+            started=now,
+            stage="starting",
+            requests=0,
+            bytes_read=0,
+        )
     )
     return rows.values_list("attempt", flat=True).get() if claimed else None
+
+
+def due(now: datetime) -> Any:
+    """The queued rows that wait for nothing but a worker."""
+    waited = Q(not_before=None) | Q(not_before__lte=now)
+    return Inspection.objects.filter(waited, state=State.QUEUED, needs_until=None)
 
 
 def _held(inspection_id: UUID | str, attempt: int) -> Any:
@@ -212,6 +267,30 @@ def need_bytes(inspection_id: UUID | str, attempt: int, *, offset: int, length: 
         )
         if upload is not None:
             bytes_arrived(upload)
+    return bool(changed)
+
+
+def postpone(inspection_id: UUID | str, attempt: int, *, seconds: float) -> bool:
+    """Queue the row again, not before ``seconds`` from now, because a server asked for that.
+
+    False, with nothing changed, if that is too long, if it was asked too often, or if this
+    attempt no longer holds the row. ``reconcile`` sends the message when the time has come.
+    """
+    wait = timedelta(seconds=max(seconds, 1.0))
+    if wait > LONGEST_WAIT:
+        return False
+    changed = (
+        _held(inspection_id, attempt)
+        .filter(postponed__lt=MAX_POSTPONED)
+        .update(
+            state=State.QUEUED,
+            stage="waiting for the server",
+            lease_until=None,
+            sent_at=None,
+            not_before=timezone.now() + wait,
+            postponed=F("postponed") + 1,
+        )
+    )
     return bool(changed)
 
 

@@ -29,7 +29,7 @@ class Packed:
 
 def pack(report: BuiltReport) -> Packed:
     """Encode the document and gather the arrays, each once and in one order for all workers."""
-    document = {**report.document, "metadata": _linked(report)}
+    document = report.linked()
     encoded = codec.encode_document(document)
     arrays = {array.digest: array for array in report.arrays.values()}
     files = document["files"]
@@ -43,16 +43,6 @@ def pack(report: BuiltReport) -> Packed:
         requests=document["reads"]["requests"],
         bytes_read=document["reads"]["bytes"],
     )
-
-
-def _linked(report: BuiltReport) -> list[dict[str, Any]]:
-    """The metadata, each packed array's entry with the digest its chunks are stored under."""
-    return [
-        {**entry, "array": report.arrays[entry["key"]].digest}
-        if entry["key"] in report.arrays and isinstance(entry["value"], dict)
-        else entry
-        for entry in report.document["metadata"]
-    ]
 
 
 def store(inspection_id: UUID | str, packed: Packed) -> Report:

@@ -1,11 +1,19 @@
 """From a source to a report: load, judge, count, and fold it all into one document."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 
-from ggufhub.errors import BytesMissing, FormatError, GgufHubError, LimitExceeded
+from ggufhub.errors import (
+    BytesMissing,
+    FormatError,
+    GgufHubError,
+    LimitExceeded,
+    SourceChanged,
+    SourceError,
+)
+from ggufhub.estimate.memory import memory_document
 from ggufhub.estimate.size import bits_per_weight, parameters, type_mix
 from ggufhub.formats.detect import UNKNOWN
 from ggufhub.formats.facts import header_facts
@@ -13,13 +21,16 @@ from ggufhub.formats.file_types import file_type_name
 from ggufhub.formats.header import Header
 from ggufhub.formats.load import load_model
 from ggufhub.formats.model import Model, ModelFile
+from ggufhub.integrity.beside import add_evidence
 from ggufhub.limits import Limits
 from ggufhub.report import contents
 from ggufhub.report.codec import Json, safe_text
 from ggufhub.report.document import REPORT_SCHEMA, Report
 from ggufhub.report.templates import template_facts, template_parts
 from ggufhub.rules.engine import Finding, Outcome, evaluate
-from ggufhub.rules.registry import Severity, catalogue
+from ggufhub.rules.policy import Policy
+from ggufhub.rules.profiles import DEFAULT_PROFILE, selected
+from ggufhub.rules.registry import Severity
 from ggufhub.rules.subject import Subject
 from ggufhub.sources.base import ByteSource, Identity, Reads
 
@@ -36,15 +47,18 @@ def inspect(
     source: ByteSource,
     *,
     limits: Limits | None = None,
-    profile: str = "load",
+    profile: str = DEFAULT_PROFILE,
+    policy: Policy | None = None,
     progress: Progress | None = None,
     arrays: bool = True,
+    expected: Mapping[str, str] | None = None,
 ) -> Report:
     """Inspect one model and report on it, whatever its bytes hold.
 
     A source that fails gives a report with the verdict ``unreadable``. Raises only
     ``BytesMissing``: a header-only upload has to grow before there is anything to report.
-    ``arrays=False`` leaves the large arrays out of the result.
+    ``arrays=False`` leaves the large arrays out of the result. ``expected`` holds digests (hex)
+    that the file must have, by algorithm. A file that changes while it is read is read anew once.
     """
     limits = limits or Limits()
     clock = _Clock()
@@ -52,16 +66,15 @@ def inspect(
         report_progress = progress
         source.reads.listener = lambda reads: report_progress("reading", reads)
     try:
-        with clock.stage("read"):
-            model = load_model(source, limits)
+        model = _load(source, limits, expected or {}, clock)
     except BytesMissing:
         raise
     except GgufHubError as error:
-        return unreadable(source.locator, error, profile)
+        return unreadable(source.locator, error, profile, source.reads, policy)
     with clock.stage("templates"):
-        subject = Subject.of(model, template_facts(model))
+        subject = Subject.of(model, template_facts(model), policy)
     with clock.stage("rules"):
-        outcome = evaluate(subject, limits)
+        outcome = evaluate(subject, limits, profile)
     with clock.stage("report"):
         document = _document(subject, outcome, profile, source.reads, _problem(subject))
         header = model.header
@@ -85,6 +98,19 @@ class _Clock:
             self.seconds[name] = round(time.perf_counter() - began, 4)
 
 
+def _load(source: ByteSource, limits: Limits, expected: Mapping[str, str], clock: _Clock) -> Model:
+    """The model with all that is known about its files."""
+    with clock.stage("read"):
+        try:
+            model = load_model(source, limits)
+        except SourceChanged:
+            source.reset()
+            model = load_model(source, limits)
+    with clock.stage("digests"):
+        add_evidence(model, source, expected)
+    return model
+
+
 def _problem(model: Model) -> GgufHubError | None:
     """Why a model that could be fetched was still not read as one, or not to its end."""
     file = model.first
@@ -103,27 +129,43 @@ def _document(
         "name": safe_text(model.opened.name),
         "kind": model.kind,
         "verdict": _verdict(outcome, error),
-        "error": None
-        if error is None
-        else {"code": error.code, "message": safe_text(error.message)},
+        "error": None if error is None else _error(error),
         "profile": profile,
         "format": _format(model.first),
         "summary": _summary(model),
         "files": [_file(file) for file in model.files],
+        "notes": [safe_text(note) for note in model.opened.identity.notes],
+        "layers": contents.layers(model.opened.identity.layers),
         "findings": [_finding(finding) for finding in outcome.findings],
         "not_evaluated": [
             {"rule": rule, "reason": safe_text(reason)} for rule, reason in outcome.not_evaluated
+        ],
+        "ignored": [
+            {"rule": rule, "reason": safe_text(reason), "findings": count}
+            for rule, reason, count in outcome.ignored
         ],
         "metadata": contents.metadata(header) if header else [],
         "tensors": contents.tensors(model),
         "types": [asdict(share) for share in type_mix(model.tensors)],
         "layout": contents.layout(model.first),
         "templates": template_parts(header, model.templates) if header else [],
-        "memory": None,
+        "memory": memory_document(model),
         "reads": {"requests": reads.requests, "bytes": reads.bytes},
         "seconds": {},
-        "rule_set": {"version": RULE_SET, "reference": REFERENCE},
+        "rule_set": {
+            "version": RULE_SET,
+            "reference": REFERENCE,
+            "evaluated": outcome.evaluated,
+        },
     }
+
+
+def _error(error: GgufHubError) -> dict[str, Json]:
+    """``retry_after`` (seconds) is there where a server asked us to come back later."""
+    known: dict[str, Json] = {"code": error.code, "message": safe_text(error.message)}
+    if isinstance(error, SourceError) and error.retry_after is not None:
+        known["retry_after"] = error.retry_after
+    return known
 
 
 def _verdict(outcome: Outcome, error: GgufHubError | None) -> str:
@@ -180,7 +222,10 @@ def _file(file: ModelFile) -> dict[str, Json]:
         "digests": [asdict(digest) for digest in identity.digests],
         "etag": _safe(identity.etag),
         "last_modified": _safe(identity.last_modified),
-        "hops": [{"host": safe_text(hop.host), "status": hop.status} for hop in identity.hops],
+        "hops": [
+            {"host": safe_text(hop.host), "status": hop.status, "seconds": hop.seconds}
+            for hop in identity.hops
+        ],
     }
 
 
@@ -211,10 +256,16 @@ def _finding(finding: Finding) -> dict[str, Json]:
     }
 
 
-def unreadable(locator: str, error: GgufHubError, profile: str = "load") -> Report:
+def unreadable(
+    locator: str,
+    error: GgufHubError,
+    profile: str = DEFAULT_PROFILE,
+    reads: Reads | None = None,
+    policy: Policy | None = None,
+) -> Report:
     """The report about a source that could not be read: why, and no guesses."""
     name = locator.rsplit("/", 1)[-1]
     model = Subject([ModelFile(Identity(locator, name, None), UNKNOWN)])
     reason = f"the source could not be read: {error.message}"
-    outcome = Outcome([], [(rule.id, reason) for rule in catalogue()])
-    return Report(_document(model, outcome, profile, Reads(), error))
+    outcome = Outcome([], [(rule.id, reason) for rule in selected(profile, policy)])
+    return Report(_document(model, outcome, profile, reads or Reads(), error))

@@ -1,5 +1,7 @@
 """The contents of a model as document parts: metadata, tensors, layout."""
 
+from collections.abc import Iterable
+
 from ggufhub.formats.header import Array, Header, Key, StopReason, Tensor
 from ggufhub.formats.model import Model, ModelFile
 from ggufhub.formats.naming import tensor_block, tensor_role
@@ -15,12 +17,27 @@ from ggufhub.report.codec import (
     safe_number,
     safe_text,
 )
+from ggufhub.sources.base import Layer
 
 INLINE_ELEMENTS = 64
 """Arrays up to this long are in the document whole; longer ones are packed and paged."""
 
 FIRST_ELEMENTS = 8
 """Elements of a long array that the document itself shows."""
+
+
+def layers(known: Iterable[Layer]) -> list[dict[str, Json]]:
+    """What is shipped beside the model: template, system prompt, parameters, licence."""
+    return [
+        {
+            "kind": safe_text(layer.kind),
+            "media_type": safe_text(layer.media_type),
+            "digest": layer.digest,
+            "size": layer.size,
+            "text": None if layer.text is None else safe_text(layer.text),
+        }
+        for layer in known
+    ]
 
 
 def metadata(header: Header) -> list[dict[str, Json]]:

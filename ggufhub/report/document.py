@@ -19,12 +19,16 @@ _CHECK_PARTS = (
     "name",
     "kind",
     "verdict",
+    "error",
     "profile",
     "format",
     "summary",
     "files",
+    "notes",
+    "layers",
     "findings",
     "not_evaluated",
+    "ignored",
     "reads",
     "seconds",
     "rule_set",
@@ -42,6 +46,23 @@ class Report:
     def verdict(self) -> str:
         verdict: str = self.document["verdict"]
         return verdict
+
+    def linked(self) -> dict[str, Json]:
+        """The document with the digest of each packed array on the key that holds it."""
+        metadata = [
+            {**entry, "array": self.arrays[entry["key"]].digest}
+            if entry["key"] in self.arrays and isinstance(entry["value"], dict)
+            else entry
+            for entry in self.document["metadata"]
+        ]
+        return {**self.document, "metadata": metadata}
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds after which the source may be tried again, where a server asked for that."""
+        error = self.document["error"]
+        seconds: float | None = error.get("retry_after") if error else None
+        return seconds
 
 
 def worst(verdicts: list[str]) -> str:

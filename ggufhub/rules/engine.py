@@ -1,6 +1,7 @@
 """Run the rules over a model: findings where they are broken, reasons where they could not run."""
 
 import hashlib
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,8 @@ from ggufhub.rules.policy import Policy
 from ggufhub.rules.profiles import DEFAULT_PROFILE, selected
 from ggufhub.rules.registry import Hit, Need, Rule, Severity
 from ggufhub.rules.subject import Subject
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +51,32 @@ class Outcome:
 
 
 def evaluate(subject: Subject, limits: Limits, profile: str = DEFAULT_PROFILE) -> Outcome:
-    """Run the rules of the profile, as the subject's policy changes it.
+    """Run the rules of the profile, as the subject's policy changes it; errors come first.
 
     At most ``limits.findings_per_rule`` findings each; the rest is counted.
     """
     outcome = Outcome()
     for rule in selected(profile, subject.policy):
         reasons: list[str] = []
-        found = list(_first(_findings(rule, subject, reasons), limits.findings_per_rule))
+        found = _run(rule, subject, reasons, limits.findings_per_rule)
         if reasons:
             outcome.not_evaluated.append((rule.id, reasons[0]))
         else:
             outcome.evaluated.append(rule.id)
         _count(rule, found, subject.policy, outcome)
+    order = list(Severity)
+    outcome.findings.sort(key=lambda finding: order.index(finding.severity))
     return outcome
+
+
+def _run(rule: Rule, subject: Subject, reasons: list[str], most: int) -> list[Finding]:
+    """The findings of one rule. A defect in a rule costs that rule, never the report."""
+    try:
+        return list(_first(_findings(rule, subject, reasons), most))
+    except Exception as error:
+        log.exception("rule %s", rule.id)
+        reasons.append(f"the rule itself failed ({type(error).__name__})")
+        return []
 
 
 def _count(rule: Rule, found: list[Finding], policy: Policy | None, outcome: Outcome) -> None:
@@ -165,8 +180,14 @@ def _size_unknown(file: ModelFile, subject: Subject) -> str | None:
 
 def _one_digest(file: ModelFile, subject: Subject) -> str | None:
     algorithms = [digest.algorithm for digest in file.identity.digests]
-    if len(set(algorithms)) < len(algorithms):
+    layers = [layer for layer in file.identity.layers if layer.digest and layer.computed]
+    if layers or len(set(algorithms)) < len(algorithms):
         return None
+    if any(digest.basis == "expected by you" for digest in file.identity.digests):
+        return (
+            "the digest you expect could not be compared: nobody declares one, and not all "
+            "bytes were read"
+        )
     return "no two digests of this file are known by the same algorithm"
 
 

@@ -1,5 +1,6 @@
 """Samples for rules about whole models: the smallest llama that the reference loads."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ggufhub.formats.values import ValueType
@@ -9,6 +10,9 @@ EMBEDDING, HEADS, KV_HEADS, FEED_FORWARD, BLOCKS = 32, 4, 2, 64, 2
 TOKENS = ["<unk>", "<s>", "</s>", *(f"\u2581{letter}" for letter in "abcdefghijklm")]
 
 _Shape = tuple[int, ...]
+
+Entry = tuple[_Shape, int]
+"""Shape and type id of a tensor."""
 
 
 def llama_keys() -> dict[str, Any]:
@@ -36,7 +40,7 @@ def llama_keys() -> dict[str, Any]:
     }
 
 
-def llama_tensors() -> dict[str, tuple[_Shape, int]]:
+def llama_tensors() -> dict[str, Entry]:
     """Shape and type of each tensor by name."""
     kv = KV_HEADS * EMBEDDING // HEADS
     shapes: dict[str, _Shape] = {
@@ -62,15 +66,19 @@ def llama_tensors() -> dict[str, tuple[_Shape, int]]:
 
 def llama(
     keys: dict[str, Any] | None = None,
-    tensors: dict[str, tuple[_Shape, int] | None] | None = None,
+    tensors: Mapping[str, Entry | None] | None = None,
+    arch: str = "llama",
 ) -> bytes:
-    """The model with some keys and tensors replaced, added, or (None) left out."""
-    return assemble(llama_keys() | (keys or {}), {**llama_tensors(), **(tensors or {})})
+    """The model with some keys and tensors replaced, added, or (None) left out.
+
+    ``arch`` renames the architecture, in ``llama_keys`` and the keys that begin with it.
+    """
+    own = {name.replace("llama.", f"{arch}.", 1): value for name, value in llama_keys().items()}
+    own["general.architecture"] = arch
+    return assemble(own | (keys or {}), {**llama_tensors(), **(tensors or {})})
 
 
-def assemble(
-    keys: dict[str, Any], tensors: dict[str, tuple[_Shape, int] | None] | None = None
-) -> bytes:
+def assemble(keys: dict[str, Any], tensors: Mapping[str, Entry | None] | None = None) -> bytes:
     """A file of exactly these keys and tensors."""
     sample = Gguf()
     for name, value in keys.items():

@@ -13,6 +13,7 @@ from importlib import import_module
 
 from ggufhub.formats.header import Key, Span, Tensor
 from ggufhub.formats.model import ModelFile
+from ggufhub.rules.policy import Policy
 from ggufhub.rules.subject import Subject
 from ggufhub.templating.facts import Note, TemplateFacts
 
@@ -47,6 +48,7 @@ class Need(Enum):
     TOKENS = "a vocabulary"
     TENSORS = "the tensor table"
     SIZE = "the size of the file"
+    DIGESTS = "two digests of the file"
     SHARDS = "every shard"
     TEMPLATE = "a chat template"
     RENDERS = "a chat template that could be run"
@@ -95,7 +97,7 @@ class Rule:
     Exactly one of the ``check_…`` functions is set; the last is called for each template.
     ``failing`` and ``passing`` make the smallest files that break and keep the rule.
     ``runtimes`` are the programs it speaks for, ``formats`` the file formats (``Header.format``)
-    it looks at.
+    it looks at. A rule about a ``policy`` has here the one its samples are judged with.
     """
 
     id: str
@@ -112,6 +114,7 @@ class Rule:
     check_file: FileCheck | None = None
     check_model: ModelCheck | None = None
     check_template: TemplateCheck | None = None
+    policy: Policy | None = None
 
     @property
     def area(self) -> str:
@@ -132,6 +135,7 @@ AREAS = {
     "QNT": "Quantisation",
     "PRV": "Provenance",
     "CMP": "Compatibility",
+    "POL": "Policy",
 }
 """Area of each id prefix, in the order in which findings are listed."""
 
@@ -146,12 +150,23 @@ MODULES = (
     "extent",
     "legacy",
     "split",
+    "kind",
+    "architecture",
+    "hyperparameters",
+    "heads",
+    "hyperparameter_values",
+    "tensors",
     "template",
     "template_source",
     "template_renders",
     "tokenizer",
     "special_tokens",
     "security",
+    "quantisation",
+    "provenance",
+    "compatibility",
+    "policy_rules",
+    "integrity",
 )
 """Modules of this package that register rules."""
 
@@ -202,12 +217,13 @@ def model_rule(
     passing: SampleMaker,
     runtimes: tuple[str, ...] = ("llama.cpp",),
     formats: tuple[str, ...] = ("gguf",),
+    policy: Policy | None = None,
 ) -> Callable[[ModelCheck], ModelCheck]:
     """Register the decorated function as a rule about a whole model."""
 
     def add(check: ModelCheck) -> ModelCheck:
         facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing, formats)
-        register(Rule(*facts, check_model=check))
+        register(Rule(*facts, check_model=check, policy=policy))
         return check
 
     return add

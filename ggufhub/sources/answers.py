@@ -29,6 +29,19 @@ _REFUSALS = {
     503: ("busy", "The server is too busy to answer (503)."),
 }
 
+_HUB_REFUSALS = {
+    "GatedRepo": (
+        "gated",
+        "The repository is gated: accept its terms on the hub, then give a token in HF_TOKEN.",
+    ),
+    "RepoNotFound": (
+        "not_found",
+        "There is no such repository, or it is private and HF_TOKEN does not open it.",
+    ),
+    "RevisionNotFound": ("not_found", "There is no such revision in the repository."),
+    "EntryNotFound": ("not_found", "There is no such file in the repository."),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ContentRange:
@@ -98,8 +111,10 @@ def check_encoding(headers: Message) -> None:
 
 
 def refusal(status: int, headers: Message) -> SourceError:
-    """The error for a status that brings no bytes."""
-    code, message = _REFUSALS.get(status, ("http_status", f"The server answered {status}."))
+    """The error for a status that brings no bytes; hubs name the reason in a header."""
+    unknown = ("http_status", f"The server answered {status}.")
+    hub_reason = headers.get("X-Error-Code") or ""
+    code, message = _HUB_REFUSALS.get(hub_reason, _REFUSALS.get(status, unknown))
     return SourceError(code, message, retry_after(headers) if status in (429, 503) else None)
 
 

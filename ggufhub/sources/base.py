@@ -11,8 +11,9 @@ from typing import Self
 class Digest:
     """A checksum and where it comes from.
 
-    ``basis`` is one of ``declared by hub``, ``declared by server``, ``in a manifest``,
-    ``expected by you``, ``computed from all bytes``.
+    ``value`` is lower-case hex. ``basis`` is one of ``declared by hub``, ``declared by
+    registry``, ``declared by server``, ``in a manifest``, ``expected by you``,
+    ``computed from all bytes``.
     """
 
     algorithm: str
@@ -22,17 +23,36 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One host on the way to the bytes, and its answer."""
+    """One host on the way to the bytes, its answer, and the seconds until that came."""
 
     host: str
     status: int
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A part that is shipped beside the model and changes how it is run.
+
+    ``kind`` is ``template``, ``system``, ``params``, ``license`` and the like; ``digest`` is the
+    declared SHA-256, ``computed`` the one of the bytes that came, and ``text`` their content
+    (None where they are too large to show or no text).
+    """
+
+    kind: str
+    media_type: str
+    digest: str | None
+    size: int
+    text: str | None = None
+    computed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     """Which bytes these are: enough to notice that they are the same ones next time.
 
-    ``locator`` is what the user gave, without credentials or signature; ``size`` is in bytes.
+    ``locator`` is what the user gave, without credentials or signature; ``size`` is in bytes;
+    ``notes`` tell what was decided on the way (which file of a repository, and why).
     """
 
     locator: str
@@ -42,11 +62,13 @@ class Identity:
     last_modified: str | None = None
     hops: tuple[Hop, ...] = ()
     digests: tuple[Digest, ...] = ()
+    notes: tuple[str, ...] = ()
+    layers: tuple[Layer, ...] = ()
 
 
 @dataclass(slots=True)
 class Reads:
-    """What one source has cost so far. ``listener`` hears of every change (progress)."""
+    """What one source and its siblings have cost so far. ``listener`` hears of every change."""
 
     requests: int = 0
     bytes: int = 0
@@ -92,6 +114,10 @@ class ByteSource(ABC):
     def sibling_names(self) -> list[str] | None:
         """Names of the files beside this one, or None where they cannot be listed."""
         return None
+
+    def reset(self) -> None:
+        """Forget what was read and which version it was of, to start over after a change."""
+        return
 
     @abstractmethod
     def close(self) -> None:

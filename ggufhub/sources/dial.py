@@ -25,6 +25,9 @@ LOOKUP_THREADS = 8
 
 MAX_ADDRESSES = 32
 
+RATE_SECONDS = 10.0
+"""An answer is not called slow before it has run for this long."""
+
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
 Lookup = Callable[[str, int], Sequence[SocketAddress]]
 Connect = Callable[[SocketAddress, "Guard", float], "GuardedSocket"]
@@ -39,23 +42,39 @@ class ReplyTooLarge(Exception):
 class Guard:
     """What one request may still spend: seconds, and bytes while the reply's head is read.
 
-    ``end`` is a ``time.monotonic`` time, ``operation_seconds`` the cap of one socket operation.
+    ``end`` is a ``time.monotonic`` time, ``operation_seconds`` the cap of one socket operation,
+    ``lowest_rate`` the bytes a second below which a slow answer is given up.
     """
 
-    def __init__(self, end: float, operation_seconds: float) -> None:
-        self.end = end
+    def __init__(self, end: float, operation_seconds: float, lowest_rate: float = 0.0) -> None:
         self.operation_seconds = operation_seconds
+        self.lowest_rate = lowest_rate
         self.head_bytes: int | None = None
+        self.restart(end)
+
+    def restart(self, end: float) -> None:
+        """Begin a new span of time, and a new average."""
+        self.end = end
+        self._first: float | None = None
+        self._count = 0
 
     def seconds(self) -> float:
         """Seconds the next socket operation may take; ``TimeoutError`` if none are left."""
-        left = self.end - time.monotonic()
+        now = time.monotonic()
+        left = self.end - now
         if left <= 0:
             raise TimeoutError("the time for this request is used up")
+        if self._first is not None:
+            spent = now - self._first
+            if spent > RATE_SECONDS and self._count < self.lowest_rate * spent:
+                raise TimeoutError("the server sends too slowly")
         return min(left, self.operation_seconds)
 
     def received(self, count: int) -> int:
         """Account for ``count`` bytes just received, and return it."""
+        if self._first is None:
+            self._first = time.monotonic()
+        self._count += count
         if self.head_bytes is not None:
             self.head_bytes -= count
             if self.head_bytes < 0:
@@ -163,7 +182,7 @@ class Dialer:
         Codes: ``dns``, ``dns_timeout``, ``address``, ``host_name``, ``port``, ``connect`` (all
         with one wording) and ``tls``.
         """
-        sock = self._connect_any(self.resolve(target, guard), guard, connect_seconds)
+        sock = self._reach(target, guard, connect_seconds)
         if target.scheme != "https":
             return sock
         try:
@@ -174,6 +193,10 @@ class Dialer:
             sock.close()
             raise
         return _handshake(secure, guard)
+
+    def _reach(self, target: Target, guard: Guard, seconds: float) -> GuardedSocket:
+        """A connection to ``target``, before any TLS on it."""
+        return self._connect_any(self.resolve(target, guard), guard, seconds)
 
     def resolve(self, target: Target, guard: Guard) -> list[SocketAddress]:
         """The addresses of ``target``, every one of them checked."""

@@ -51,7 +51,11 @@ class Reply:
     """
 
     def __init__(
-        self, target: Target, response: http.client.HTTPResponse, connections: "Connections"
+        self,
+        target: Target,
+        response: http.client.HTTPResponse,
+        connections: "Connections",
+        guard: Guard,
     ) -> None:
         self.target = target
         self.status = response.status
@@ -59,6 +63,11 @@ class Reply:
         self.broken = False
         self._response = response
         self._connections = connections
+        self._guard = guard
+
+    def renew(self) -> None:
+        """Give a body that is read in several goes the time of a new request."""
+        self._guard.restart(self._connections.request_end())
 
     def read_into(self, view: memoryview) -> int:
         """Fill ``view`` from the body; return the count, short if the body ends or breaks."""
@@ -108,6 +117,7 @@ class Connections:
         self._limits = limits
         self._open: dict[tuple[str, str, int], http.client.HTTPConnection] = {}
         self._end: float | None = None
+        self._spent = 0
 
     def get(self, target: Target, headers: Mapping[str, str]) -> Reply:
         """Ask for ``target``. Spends one request; raises ``SourceError``."""
@@ -131,14 +141,9 @@ class Connections:
         while self._open:
             self._open.popitem()[1].close()
 
-    def _guard(self) -> Guard:
-        """Spend one request and put an end to it."""
+    def request_end(self) -> float:
+        """When a request that starts now must be over, as a ``time.monotonic`` time."""
         limits = self._limits
-        if self.reads.requests >= limits.requests:
-            raise SourceError(
-                "limit", f"The limit of {limits.requests} requests for one file was reached."
-            )
-        self.reads.add(0)
         now = time.monotonic()
         if self._end is None:
             self._end = now + limits.seconds
@@ -146,13 +151,25 @@ class Connections:
             raise SourceError(
                 "limit", f"The limit of {limits.seconds:g} seconds for one file was reached."
             )
-        return Guard(min(self._end, now + limits.request_seconds), limits.operation_seconds)
+        return min(self._end, now + limits.request_seconds)
+
+    def _guard(self) -> Guard:
+        """Spend one request and put an end to it."""
+        limits = self._limits
+        if self._spent >= limits.requests:
+            raise SourceError(
+                "limit", f"The limit of {limits.requests} requests for one file was reached."
+            )
+        self._spent += 1
+        self.reads.add(0)
+        return Guard(self.request_end(), limits.operation_seconds, limits.lowest_rate)
 
     def _exchange(self, target: Target, headers: Mapping[str, str], guard: Guard) -> Reply:
         connection = self._connection(target, guard)
         try:
             with plain_errors():
-                return Reply(target, self._ask(connection, target, headers, guard), self)
+                response = self._ask(connection, target, headers, guard)
+                return Reply(target, response, self, guard)
         except SourceError:
             self.drop(target)
             raise

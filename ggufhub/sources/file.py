@@ -46,13 +46,21 @@ class FileSource(ByteSource):
     def sibling(self, name: str) -> "FileSource":
         if Path(name).name != name:
             raise SourceError("not_found", "A sibling is a plain file name.")
-        return FileSource(self.path.with_name(name))
+        found = FileSource(self.path.with_name(name))
+        found.reads = self.reads
+        return found
 
     def sibling_names(self) -> list[str]:
         try:
             return sorted(entry.name for entry in os.scandir(self.path.parent) if entry.is_file())
         except OSError:
             return []
+
+    def reset(self) -> None:
+        """Open the path again: the file there may be another one by now."""
+        self.close()
+        self._descriptor = _open(self.path)
+        self._stat = os.fstat(self._descriptor)
 
     def close(self) -> None:
         if self._descriptor >= 0:

@@ -6,24 +6,26 @@ and the answer to a range brings size, validators and the first bytes at once.
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from email.message import Message
 from urllib.parse import quote, unquote
 
-from ggufhub import __version__
 from ggufhub.errors import SourceError
 from ggufhub.limits import KIB, Limits
 from ggufhub.sources import answers
 from ggufhub.sources.answers import Validators
-from ggufhub.sources.base import ByteSource, Hop, Identity
+from ggufhub.sources.base import ByteSource, Digest, Identity, Layer, Reads
 from ggufhub.sources.dial import Dialer
 from ggufhub.sources.exchange import Connections, Reply
 from ggufhub.sources.policy import AddressPolicy, Target
-
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
+from ggufhub.sources.walk import Trail, Walker
+from ggufhub.sources.whole import WholeBody
 
 EXPIRED = frozenset({400, 401, 403, 410})
 """What a content-delivery host answers once the signature in a redirect has run out."""
+
+RANGE_REFUSED = frozenset({403, 405, 501})
+"""What some proxies answer to any request with a Range header; without one it may succeed."""
 
 SIBLING_FIRST_READ = 64 * KIB
 """Shards after the first hold a few keys and their tensor table."""
@@ -40,12 +42,25 @@ _CREDENTIAL = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a hub or registry says about a file before any byte of it is read."""
+
+    locator: str
+    name: str
+    size: int | None = None
+    digests: tuple[Digest, ...] = ()
+    notes: tuple[str, ...] = ()
+    layers: tuple[Layer, ...] = ()
+
+
 class HttpSource(ByteSource):
     """A file behind an http or https URL.
 
     ``headers`` (Authorization, Cookie, …) are sent to the origin of ``url`` only, never to where
-    it redirects. A server that ignores ranges serves reads from offset 0 alone; other reads
-    raise ``SourceError('no_ranges')``. After ``SourceChanged`` a new source must be made.
+    it redirects. From a server that ignores or refuses ranges the file is streamed from its
+    beginning, as far as it is needed; reads past the header budget then raise
+    ``SourceError('no_ranges')``. ``declared`` names the file better than its URL does.
     """
 
     def __init__(
@@ -56,21 +71,34 @@ class HttpSource(ByteSource):
         limits: Limits | None = None,
         headers: Mapping[str, str] | None = None,
         dialer: Dialer | None = None,
+        declared: Declared | None = None,
+        reads: Reads | None = None,
     ) -> None:
         target = policy.parse(url)
-        super().__init__(_safe_locator(target))
+        self._declared = declared or Declared(_safe_locator(target), _file_name(target))
+        super().__init__(self._declared.locator)
+        self.reads = reads or self.reads
         self._policy = policy
         self._limits = limits or Limits()
         self._headers = dict(headers or {})
         self._dialer = dialer or Dialer(policy)
         self._target = target
-        self._resolved: Target | None = None
         self._connections = Connections(self._dialer, self._limits, self.reads)
-        self._trail: list[tuple[Hop, Message]] = []
+        self._walker = Walker(
+            policy, self._connections, self._limits.redirects, target.origin, self._headers
+        )
+        self._whole: WholeBody | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._whole is not None:
+            self._whole.close()
+        self._whole = None
+        self._resolved: Target | None = None
+        self._trail: Trail = []
         self._identity: Identity | None = None
         self._pinned: Validators | None = None
         self._head = b""
-        self._ignores_ranges = False
 
     @property
     def identity(self) -> Identity:
@@ -78,11 +106,11 @@ class HttpSource(ByteSource):
 
     def readinto(self, offset: int, buffer: memoryview) -> int:
         self._start()
-        if offset == 0 and self._ignores_ranges and not self._holds(len(buffer)):
-            self._read_head(len(buffer))
         filled = self._copy_head(offset, buffer)
         short = 0
         while filled < len(buffer) and not self._ends_at(offset + filled):
+            if self._whole is not None:
+                return self._copy_whole(offset, buffer)
             piece = buffer[filled : filled + self._limits.largest_read]
             count, complete = self._fetch(offset + filled, piece)
             filled += count
@@ -103,46 +131,49 @@ class HttpSource(ByteSource):
         if not name or name in (".", "..") or re.search(r"[/\\\x00-\x1f]", name):
             raise SourceError("not_found", "The name of the other part is not a plain file name.")
         folder = self._target.path.rpartition("/")[0]
-        first_read = min(self._limits.first_read, SIBLING_FIRST_READ)
         source = HttpSource(
             replace(self._target, path=f"{folder}/{quote(name, safe='')}").url,
             policy=self._policy,
-            limits=replace(self._limits, first_read=first_read),
+            limits=sibling_limits(self._limits),
             headers=self._headers,
             dialer=self._dialer,
+            reads=self.reads,
         )
+        return source.started()
+
+    def started(self) -> "HttpSource":
+        """This source with its first request made; closed again where that fails."""
         try:
-            source._start()
+            self._start()
         except SourceError:
-            source.close()
+            self.close()
             raise
-        return source
+        return self
+
+    def reset(self) -> None:
+        self._forget()
 
     def close(self) -> None:
+        if self._whole is not None:
+            self._whole.close()
         self._connections.close()
 
     # The first bytes, which the first request brings and which are never asked for again.
 
     def _start(self) -> Identity:
         if self._identity is None:
-            self._read_head(self._limits.first_read)
+            buffer = bytearray(self._limits.first_read)
+            count, _ = self._fetch(0, memoryview(buffer))
+            self._head = bytes(memoryview(buffer)[:count])
             if not self._head and not self._ends_at(0):
                 raise SourceError("short_body", "The server sent no bytes.")
         assert self._identity is not None
         return self._identity
 
-    def _read_head(self, length: int) -> None:
-        buffer = bytearray(length)
-        count, _ = self._fetch(0, memoryview(buffer))
-        self._head = bytes(buffer[:count])
-
     def _copy_head(self, offset: int, buffer: memoryview) -> int:
         part = self._head[offset : offset + len(buffer)]
         buffer[: len(part)] = part
         return len(part)
-
-    def _holds(self, length: int) -> bool:
-        return length <= len(self._head) or self._ends_at(len(self._head))
 
     def _ends_at(self, offset: int) -> bool:
         size = self._pinned.size if self._pinned else None
@@ -156,54 +187,93 @@ class HttpSource(ByteSource):
         reply = self._ask(first, first + len(view) - 1)
         try:
             promised = self._judge(reply, first, len(view))
-            count = reply.read_into(view if promised is None else view[:promised])
+            if promised is None:
+                return self._stream(reply, first, view), True
+            count = reply.read_into(view[:promised])
         except SourceError:
             reply.drop()
             raise
         reply.finish()
-        if promised is None and count < len(view) and not reply.broken:
-            self._pin(reply, count, whole=True)  # a body without a length ends where the file does
-        return count, not reply.broken and promised in (None, count)
+        return count, not reply.broken and count == promised
 
     def _judge(self, reply: Reply, first: int, wanted: int) -> int | None:
-        """How many bytes of ``reply`` to read: None if only its end will tell."""
+        """How many bytes of ``reply`` to read; None where it brings the whole file instead."""
         headers = reply.headers
         if reply.status == 416:
             return self._judge_past_end(reply, first)
+        if reply.status in RANGE_REFUSED and self._identity is None:
+            return None
         if reply.status not in (200, 206):
             raise answers.refusal(reply.status, headers)
         answers.check_encoding(headers)
         span = answers.content_range(headers)
-        length = answers.whole_number(headers, "Content-Length")
         # Some mirrors answer a range with 200 and a right Content-Range: the header decides.
         if span is not None:
             if span.first != first or span.last >= first + wanted:
                 raise SourceError("bad_range", "The server sent another range than asked for.")
             promised = span.last - first + 1
+            length = answers.whole_number(headers, "Content-Length")
             if length is not None and length != promised:
                 raise SourceError("bad_range", "The server's lengths contradict each other.")
             self._pin(reply, span.total, whole=promised == span.total)
             return promised
         if reply.status == 206:
             raise SourceError("bad_range", "The server sent a range without saying which.")
-        self._pin(reply, length, whole=True)
-        if first > 0:
-            raise SourceError(
-                "no_ranges", "The server does not answer range requests, only whole files."
-            )
-        self._ignores_ranges = True
-        return None if length is None else min(length, wanted)
+        return None
 
     def _judge_past_end(self, reply: Reply, first: int) -> int:
-        span = answers.content_range(reply.headers)
-        total = 0 if first == 0 else None
-        if span is not None and span.first is None and span.total is not None:
-            total = span.total
+        total = _total_past_end(reply.headers)
+        if total is None and first == 0:
+            total = 0
         reply.discard()
         if total is None or total > first:
             raise SourceError("bad_range", "The server refuses a range that lies in the file.")
         self._pin(reply, total, whole=False)
         return 0
+
+    # Whole files, from servers that answer nothing else.
+
+    def _stream(self, reply: Reply, first: int, view: memoryview) -> int:
+        """Go over to one pass from the beginning; fill ``view`` with what came from ``first``."""
+        if reply.status != 200 or first > 0:
+            if first + len(view) > self._limits.header_bytes:
+                raise SourceError(
+                    "no_ranges", "The server does not answer range requests, only whole files."
+                )
+            reply.drop()
+            reply = self._plain()
+        answers.check_encoding(reply.headers)
+        length = answers.whole_number(reply.headers, "Content-Length")
+        self._pin(reply, length, whole=True)
+        self._whole = WholeBody(reply, length, self._limits.header_bytes)
+        end = first + len(view)
+        self._whole.read_to(end if length is None else min(end, length))
+        self._learn_size()
+        if first > 0:
+            return self._whole.copy(first, view)
+        return self._whole.copy(0, view[: self._whole.held])
+
+    def _plain(self) -> Reply:
+        reply, self._trail = self._walker.get(self._target, {})
+        if reply.status == 200:
+            return reply
+        reply.drop()
+        raise answers.refusal(reply.status, reply.headers)
+
+    def _copy_whole(self, offset: int, buffer: memoryview) -> int:
+        assert self._whole is not None
+        count = self._whole.copy(offset, buffer)
+        self._learn_size()
+        return count
+
+    def _learn_size(self) -> None:
+        """A body without a length ends where the file does."""
+        assert self._whole is not None and self._pinned is not None and self._identity is not None
+        if self._pinned.size is None and self._whole.size is not None:
+            self._pinned = replace(self._pinned, size=self._whole.size)
+            self._identity = replace(self._identity, size=self._whole.size)
+
+    # Who the file is.
 
     def _pin(self, reply: Reply, size: int | None, whole: bool) -> None:
         """Remember the first answer's validators; hold every later answer against them."""
@@ -211,21 +281,23 @@ class HttpSource(ByteSource):
         seen = Validators(headers.get("ETag"), headers.get("Last-Modified"), size)
         if self._pinned is None or self._identity is None:
             linked = [sent for _, sent in self._trail]
-            if size is None:
-                sizes = (answers.whole_number(sent, "X-Linked-Size") for sent in linked)
-                size = next((found for found in sizes if found is not None), None)
+            size = _agreed_size(size, self._declared.size, linked)
             self._pinned = replace(seen, size=size)
+            digests = (
+                *self._declared.digests,
+                *answers.linked_digests(linked),
+                *answers.server_digests(headers, whole),
+            )
             self._identity = Identity(
                 locator=self.locator,
-                name=_file_name(self._target),
+                name=self._declared.name,
                 size=size,
                 etag=seen.etag,
                 last_modified=seen.last_modified,
                 hops=tuple(hop for hop, _ in self._trail),
-                digests=(
-                    *answers.linked_digests(linked),
-                    *answers.server_digests(headers, whole),
-                ),
+                digests=tuple(dict.fromkeys(digests)),
+                notes=self._declared.notes,
+                layers=self._declared.layers,
             )
             return
         self._pinned.compare(seen)
@@ -236,47 +308,45 @@ class HttpSource(ByteSource):
     # Redirects.
 
     def _ask(self, first: int, last: int) -> Reply:
+        """The answer to one range; asked once more where a range inside the file is refused,
+        which edges of content-delivery networks do at times."""
+        reply = self._ask_once(first, last)
+        if reply.status == 416 and (_total_past_end(reply.headers) or 0) > first:
+            reply.discard()
+            reply = self._ask_once(first, last)
+        return reply
+
+    def _ask_once(self, first: int, last: int) -> Reply:
         """The answer of the last host. The redirect is not asked for again until it expires."""
+        extra = {"Range": f"bytes={first}-{last}"}
         if self._resolved is not None:
-            reply = self._follow(self._resolved, first, last)
+            reply, _ = self._walker.get(self._resolved, extra)
             if reply.status not in EXPIRED:
                 return reply
             reply.discard()
-        return self._follow(self._target, first, last)
-
-    def _follow(self, target: Target, first: int, last: int) -> Reply:
-        trail: list[tuple[Hop, Message]] = []
-        for _ in range(self._limits.redirects + 1):
-            reply = self._connections.get(target, self._request_headers(target, first, last))
-            trail.append((Hop(target.host, reply.status), reply.headers))
-            if reply.status not in REDIRECTS:
-                self._trail = trail
-                self._resolved = target if target != self._target else None
-                return reply
-            reply.discard()
-            target = self._policy.redirect(target, _location(reply.headers))
-        raise SourceError("redirects", f"The server redirects more than {len(trail) - 1} times.")
-
-    def _request_headers(self, target: Target, first: int, last: int) -> dict[str, str]:
-        """Built anew for each host, so that nothing meant for one reaches another."""
-        own = self._headers if target.origin == self._target.origin else {}
-        return {
-            "User-Agent": f"ggufhub/{__version__}",
-            "Accept": "*/*",
-            "Accept-Encoding": "identity",
-            **own,
-            "Range": f"bytes={first}-{last}",
-        }
+        reply, self._trail = self._walker.get(self._target, extra)
+        self._resolved = reply.target if reply.target != self._target else None
+        return reply
 
 
-def _location(headers: Message) -> str:
-    text = headers.get("Location")
-    if not text:
-        raise SourceError("redirects", "The server redirects without saying where to.")
-    try:
-        return text.encode("latin-1").decode("utf-8")  # http.client reads header bytes as latin-1
-    except UnicodeError:
-        return text
+def sibling_limits(limits: Limits) -> Limits:
+    """``limits`` with a smaller first read."""
+    return replace(limits, first_read=min(limits.first_read, SIBLING_FIRST_READ))
+
+
+def _agreed_size(size: int | None, declared: int | None, hops: list[Message]) -> int | None:
+    """The size all agree on: the last host's, the listing's, and what hops say of the file."""
+    linked = [answers.whole_number(sent, "X-Linked-Size") for sent in hops]
+    told = [value for value in (size, declared, *linked) if value is not None]
+    if len(set(told)) > 1:
+        raise SourceError("bad_range", "The servers contradict each other about the file's size.")
+    return told[0] if told else None
+
+
+def _total_past_end(headers: Message) -> int | None:
+    """The size told by ``bytes */total``, None where it is not told."""
+    span = answers.content_range(headers)
+    return span.total if span is not None and span.first is None else None
 
 
 def _safe_locator(target: Target) -> str:

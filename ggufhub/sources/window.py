@@ -11,8 +11,13 @@ from ggufhub.errors import BytesMissing, LimitExceeded
 from ggufhub.limits import KIB, Limits
 from ggufhub.sources.base import ByteSource
 
-READ_AHEAD = 64 * KIB
-"""Added to an estimate of what is needed, so that a slightly low guess costs no second request."""
+READ_AHEAD = 1 / 32
+"""Share of what has been read that is added to an estimate of what is needed: a slightly low
+guess then costs no further request, and a good one costs 3 % more bytes."""
+
+SMALLEST_STEP = 128 * KIB
+"""The second read is no smaller; each later one may be twice as large, so that a file nobody
+can guess ends in few requests all the same."""
 
 
 class Window:
@@ -27,6 +32,7 @@ class Window:
         self.size = source.identity.size
         self.filled = 0
         self._ended = False
+        self._growths = 0
         capacity = limits.header_bytes if self.size is None else min(self.size, limits.header_bytes)
         self._map = mmap.mmap(-1, max(capacity, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -55,9 +61,13 @@ class Window:
         return True
 
     def _grow(self, end: int, likely_end: int) -> None:
-        step = max(end - self.filled, self.limits.first_read)
+        first = self.limits.first_read
+        least = min(SMALLEST_STEP << self._growths - 1, first) if self._growths else first
+        step = max(end - self.filled, least)
         if likely_end > end:
-            step = max(step, likely_end - self.filled + READ_AHEAD)
+            ahead = int(self.filled * READ_AHEAD)
+            step = max(step, likely_end - self.filled + ahead)
+        self._growths += 1
         step = min(step, self.limits.largest_read)
         stop = min(self.filled + step, self._capacity)
         try:

@@ -52,7 +52,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in env.items("GGUFHUB_HOSTS")] if HTTPS else []
-SECURE_REFERRER_POLICY = "no-referrer"
+# "no-referrer" would make browsers send "Origin: null" with forms, which the CSRF check refuses.
+SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "viewer.views.errors.csrf_failed"

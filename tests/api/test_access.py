@@ -93,7 +93,7 @@ def test_every_answer_carries_the_guards(api: APIClient) -> None:
         policy = answer["Content-Security-Policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy
         assert answer["X-Content-Type-Options"] == "nosniff"
-        assert answer["Referrer-Policy"] == "no-referrer"
+        assert answer["Referrer-Policy"] == "same-origin"
         assert answer["Cross-Origin-Opener-Policy"] == "same-origin"
         assert answer["Cross-Origin-Resource-Policy"] == "same-origin"
         assert answer["X-Frame-Options"] == "DENY"
@@ -162,6 +162,6 @@ def test_the_schema_is_valid_and_served(api: APIClient, tmp_path: Any) -> None:
     served = api.get("/api/v1/openapi.json").json()
     assert served["paths"] == json.loads(file.read_text())["paths"]
     described = {place for place in served["paths"] if place.startswith("/api/v1/")}
-    assert "/api/v1/inspections" in described and len(described) == 12
+    assert "/api/v1/inspections" in described and len(described) == 15
     listing = served["paths"][LIST]["get"]["responses"]["200"]["content"]["application/json"]
     assert listing["schema"]["$ref"].endswith("/InspectionsOutput")

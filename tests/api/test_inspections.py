@@ -85,6 +85,20 @@ def test_what_is_no_submission_is_a_problem_with_pointers(api: APIClient, body: 
     assert problem["request_id"] == answer["X-Request-Id"]
 
 
+@pytest.mark.parametrize("source", ["hf://org/repo/m.gguf", "org/repo:Q8_0", "ollama://m:8b"])
+def test_names_of_hubs_and_registries_are_sources(api: APIClient, source: str) -> None:
+    answer = api.post(URL, {"source": source, "expected": {"sha256": "AB" * 32}})
+    assert answer.status_code == 202
+    assert answer.json()["source"]["locator"] == source
+    assert Inspection.objects.get().expected == {"sha256": "ab" * 32}
+
+
+@pytest.mark.parametrize("sha256", ["", "ab", "g" * 64, "a" * 65, None, 5])
+def test_what_is_no_digest_is_a_problem(api: APIClient, sha256: Any) -> None:
+    answer = api.post(URL, {"source": "org/repo", "expected": {"sha256": sha256}})
+    assert answer.status_code == 400
+
+
 @pytest.mark.parametrize("source", ["file:///etc/passwd", "http://u:p@h/x", "a\u0000b"])
 def test_what_is_no_link_is_a_problem(api: APIClient, source: str) -> None:
     answer = api.post(URL, {"source": source})

@@ -6,6 +6,7 @@ from ggufhub.formats.header import Header
 from ggufhub.limits import Limits
 from ggufhub.report.build import inspect
 from ggufhub.report.document import Report
+from ggufhub.rules.policy import Policy
 from ggufhub.sources.base import ByteSource, Identity
 from ggufhub.sources.window import Window
 
@@ -50,10 +51,12 @@ def read(data: bytes, limits: Limits | None = None, *, sized: bool = True) -> He
     return read_gguf(Window(source_of(data, sized=sized), limits or Limits()))
 
 
-def report(data: bytes | dict[str, bytes], limits: Limits | None = None) -> Report:
+def report(
+    data: bytes | dict[str, bytes], limits: Limits | None = None, policy: Policy | None = None
+) -> Report:
     """A report on one file, or on a set of files of which the first is opened."""
     files = data if isinstance(data, dict) else {"model.gguf": data}
-    return inspect(MemorySource(next(iter(files)), files), limits=limits)
+    return inspect(MemorySource(next(iter(files)), files), limits=limits, policy=policy)
 
 
 def rules_hit(result: Report) -> set[str]:

@@ -1,12 +1,14 @@
 """HttpSource against a server on loopback: ranges, changes and redirects."""
 
 import ssl
+from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 
 import pytest
 
 from ggufhub.errors import SourceChanged, SourceError
+from ggufhub.sources import dial
 from ggufhub.sources.base import Digest, Hop
 from ggufhub.sources.dial import Dialer, guard_tls
 from ggufhub.sources.http import HttpSource
@@ -109,18 +111,73 @@ def test_an_empty_file() -> None:
 # Ranges that are not served plainly
 
 
-def test_a_server_that_ignores_ranges_serves_the_beginning() -> None:
+def test_a_server_that_ignores_ranges_is_streamed_once() -> None:
     with serve(rangeserver.ignore_range) as server, open_url(server.url("a.gguf")) as source:
         assert source.identity.size == len(DATA)
         assert source.read(0, 4096) == DATA[:4096]
-        assert source.reads.requests == 1
+        assert source.reads.bytes == 4096
         assert source.read(0, 50_000) == DATA[:50_000]
         assert source.read(1000, 40_000) == DATA[1000:41_000]
-        assert source.reads.requests == 2
-        assert source.reads.bytes == 4096 + 50_000
+        assert source.read(40_000, 20_000) == DATA[40_000:60_000]
+        assert (source.reads.requests, source.reads.bytes) == (1, 60_000)
+        assert source.read(99_000, 5000) == DATA[99_000:]
+
+
+def test_a_stream_goes_no_further_than_the_header_budget() -> None:
+    limits = replace(QUICK, header_bytes=20_000)
+    ignoring = serve(rangeserver.ignore_range)
+    with ignoring as server, open_url(server.url("a.gguf"), limits) as source:
+        assert source.read(10_000, 10_000) == DATA[10_000:20_000]
         with pytest.raises(SourceError) as caught:
-            source.read(40_000, 20_000)
+            source.read(90_000, 10)
         assert caught.value.code == "no_ranges"
+        assert source.reads.bytes == 20_000
+
+
+def test_a_server_that_stops_answering_ranges_is_streamed() -> None:
+    behaviours = (rangeserver.good, rangeserver.ignore_range)
+    with serve(*behaviours) as server, open_url(server.url("a.gguf")) as source:
+        assert source.read(0, 10) == DATA[:10]
+        assert source.read(30_000, 1000) == DATA[30_000:31_000]
+        assert source.read(10, 40_000) == DATA[10:40_010]
+        assert [request.headers.get("range") for request in server.requests][2:] == [None]
+
+
+@pytest.mark.parametrize("status", [403, 405, 501])
+def test_a_proxy_that_refuses_the_range_header(status: int) -> None:
+    def picky(handler: rangeserver.Handler, data: bytes) -> None:
+        if "Range" in handler.headers:
+            handler.answer(status)
+        else:
+            rangeserver.ignore_range(handler, data)
+
+    with serve(picky) as server, open_url(server.url("a.gguf")) as source:
+        assert source.read(0, 20_000) == DATA[:20_000]
+        assert len(server.requests) == 2
+
+
+def test_a_sound_range_that_is_refused_once_is_asked_again() -> None:
+    past_end = rangeserver.fixed(416, Content_Range=f"bytes */{len(DATA)}")
+    with (
+        serve(rangeserver.good, past_end, rangeserver.good) as server,
+        open_url(server.url("a.gguf")) as source,
+    ):
+        assert source.read(0, 20_000) == DATA[:20_000]
+
+
+def test_a_slow_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few bytes at a time keep every single operation short; only the average tells."""
+    monkeypatch.setattr(dial, "RATE_SECONDS", 0.2)
+    with serve(rangeserver.slow_body) as server:
+        error = failure(server, request_seconds=30.0, seconds=60.0)
+    assert error.code == "timeout"
+
+
+def test_sizes_that_contradict_each_other() -> None:
+    with serve() as files:
+        hop = rangeserver.redirect(files.url("a.gguf"), X_Linked_Size="77")
+        with serve(hop) as hub:
+            assert failure(hub).code == "bad_range"
 
 
 def test_a_whole_file_within_the_first_read() -> None:

@@ -183,7 +183,8 @@ def test_over_http_only_the_ends_are_read() -> None:
         assert document["kind"] == "vocab"
         assert document["reads"]["requests"] == source.reads.requests < 10
         assert server.bytes_sent < len(body) / 4
-        assert document["files"][0]["hops"] == [{"host": "127.0.0.1", "status": 206}]
+        hop = document["files"][0]["hops"][0]
+        assert (hop["host"], hop["status"]) == ("127.0.0.1", 206)
 
 
 def test_a_header_only_upload_of_a_program_is_a_program(tmp_path: Path) -> None:

@@ -7,8 +7,11 @@ import pytest
 from ggufhub.errors import BytesMissing, SourceError
 from ggufhub.report.build import inspect, unreadable
 from ggufhub.sources.file import FileSource
+from ggufhub.sources.http import HttpSource
 from ggufhub.sources.upload import UploadSource
 from tests.builders import Gguf, small_model, vocabulary
+from tests.core import rangeserver
+from tests.core.rangeserver import LOOPBACK, RangeServer
 from tests.core.reading import report
 
 
@@ -100,13 +103,41 @@ def test_a_header_only_upload_says_which_bytes_it_needs(tmp_path: Path) -> None:
     assert document["files"][0]["size"] == size
 
 
-def test_a_file_that_shrinks_is_noticed(tmp_path: Path) -> None:
+def test_a_file_that_changes_is_read_anew_once(tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(vocabulary(200_000).build())
     source = FileSource(path)
-    path.write_bytes(b"GGUF")
+    path.write_bytes(small_model().build())
     document = inspect(source).document
-    assert document["error"]["code"] == "changed"
+    assert document["error"] is None
+    assert document["files"][0]["size"] == len(small_model().build())
+
+
+def test_a_file_that_keeps_changing_is_given_up() -> None:
+    def flipping(handler: rangeserver.Handler, data: bytes) -> None:
+        handler.serve(data, ETag=f'"{len(handler.server.owner.requests)}"')
+
+    data = vocabulary(200_000).build()
+    with RangeServer({"m.gguf": data}, {"m.gguf": flipping}) as server:
+        with HttpSource(server.url("m.gguf"), policy=LOOPBACK) as source:
+            document = inspect(source).document
+        assert document["error"]["code"] == "changed"
+        assert len(server.requests) == 4
+
+
+def test_a_file_that_changed_once_is_read_whole() -> None:
+    behaviour = rangeserver.sequence(
+        rangeserver.good, lambda handler, data: handler.serve(data, ETag='"two"')
+    )
+    data = vocabulary(200_000).build()
+    with (
+        RangeServer({"m.gguf": data}, {"m.gguf": behaviour}) as server,
+        HttpSource(server.url("m.gguf"), policy=LOOPBACK) as source,
+    ):
+        document = inspect(source).document
+    assert document["error"] is None
+    assert document["summary"]["vocabulary"] == 200_000
+    assert document["files"][0]["etag"] == '"two"'
 
 
 def test_progress_is_told() -> None:

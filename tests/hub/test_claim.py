@@ -98,7 +98,13 @@ def test_a_row_killed_at_the_time_limit_is_not_tried_again() -> None:
     "url",
     [
         "ftp://host/file",
-        "host/file",
+        "host/file/x",
+        "file",
+        "/etc/passwd",
+        "../etc/passwd",
+        "hf://",
+        "hf:///etc/passwd",
+        "ollama://a b",
         "http://",
         "https://user:secret@host/file",
         "https://host/a b",
@@ -112,6 +118,21 @@ def test_what_is_no_plain_link_is_refused(url: str) -> None:
     with pytest.raises(UsageError):
         services.submit_url(owner=None, url=url)
     assert not Inspection.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("hf://org/repo/m%201.gguf", "m 1.gguf"),
+        ("ollama://llama3:8b", "llama3:8b"),
+        ("org/repo", "repo"),
+        ("org/repo:Q8_0", "repo:Q8_0"),
+        ("hf.co/org/repo", "repo"),
+    ],
+)
+def test_names_on_hubs_and_registries_are_taken_as_they_are(text: str, name: str) -> None:
+    row = services.submit_url(owner=None, url=text)
+    assert (row.locator, row.target, row.name) == (text, text, name)
 
 
 def test_a_signature_in_a_link_is_not_shown() -> None:

@@ -11,17 +11,18 @@ RULES = [pytest.param(rule, id=rule.id) for rule in catalogue()]
 
 @pytest.mark.parametrize("rule", RULES)
 def test_failing_sample_is_found(rule: Rule) -> None:
-    assert rule.id in rules_hit(report(rule.failing()))
+    assert rule.id in rules_hit(report(rule.failing(), policy=rule.policy))
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_passing_sample_is_not(rule: Rule) -> None:
-    assert rule.id not in rules_hit(report(rule.passing()))
+    assert rule.id not in rules_hit(report(rule.passing(), policy=rule.policy))
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_findings_say_what_where_and_what_to_do(rule: Rule) -> None:
-    found = [f for f in report(rule.failing()).document["findings"] if f["rule"] == rule.id]
+    document = report(rule.failing(), policy=rule.policy).document
+    found = [finding for finding in document["findings"] if finding["rule"] == rule.id]
     assert all(finding["message"].endswith((".", ")", "?")) for finding in found)
     assert all(finding["fix"] and finding["file"] for finding in found)
     assert all(finding["place"] for finding in found)

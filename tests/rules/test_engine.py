@@ -1,6 +1,13 @@
 """The engine: needs that were not met, floods of findings, fingerprints."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from ggufhub.formats.model import ModelFile
 from ggufhub.limits import Limits
+from ggufhub.rules.registry import Hit, find_rule
 from tests.builders import Gguf, small_model
 from tests.core.reading import report
 
@@ -37,3 +44,18 @@ def test_a_limit_is_not_decided_unless_an_error_was_seen_before_it() -> None:
     assert undecided["error"]["code"] == "limit"
     decided = report(many.key("z", "c" * 500).build(), Limits(string_bytes=100)).document
     assert decided["verdict"] == "fail"
+
+
+def test_a_defect_in_a_rule_costs_that_rule_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(file: ModelFile) -> Iterator[Hit]:
+        raise ZeroDivisionError
+        yield Hit("never")
+
+    rule = find_rule("STR033")
+    assert rule is not None
+    spoilt = replace(rule, check_file=broken)
+    monkeypatch.setattr("ggufhub.rules.engine.selected", lambda profile, policy: (spoilt,))
+    document = report(small_model().build()).document
+    assert document["not_evaluated"] == [
+        {"rule": "STR033", "reason": "the rule itself failed (ZeroDivisionError)"}
+    ]

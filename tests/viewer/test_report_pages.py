@@ -152,9 +152,8 @@ def test_the_layout_opens_at_a_byte(get: Get, chat: Inspection) -> None:
 
 def test_raw_says_how_to_get_the_same_again(client: Client, get: Get, chat: Inspection) -> None:
     page = get(url(chat, "raw"))
-    assert (
-        "ggufhub check ./built.gguf --profile load --format json" in page.one("pre", id="cli").text
-    )
+    command = "ggufhub check ./built.gguf --profile publish --format json"
+    assert command in page.one("pre", id="cli").text
     answer = client.get(page.one("a", href=f"/api/v1/reports/{chat.pk}").attributes["href"])
     assert answer.json()["schema"] == "ggufhub.report/1"
 
@@ -175,11 +174,24 @@ def test_a_template_finding_stands_at_its_line(get: Get, inspected: Inspected) -
 
 
 def test_the_byte_of_another_shard_has_no_link() -> None:
-    document = {"files": [{"name": "a-1.gguf"}, {"name": "a-2.gguf"}]}
+    files = [{"name": "a-1.gguf"}, {"name": "a-2.gguf"}]
+    document = {"files": files, "metadata": [], "tensors": []}
     rows = [{"file": name, "place": {"offset": 5}} for name in ("a-1.gguf", "a-2.gguf")]
     inspection_id = uuid.uuid4()
     links = [row["links"] for row in present.findings(inspection_id, document, rows)]
     assert links == [{"byte": f"/i/{inspection_id}/layout/?at=5#at"}, {}]
+
+
+def test_what_is_missing_has_no_link() -> None:
+    document = {
+        "files": [{"name": "a.gguf"}],
+        "metadata": [{"key": "here"}],
+        "tensors": [{"name": "there"}],
+    }
+    places = [{"key": "here"}, {"key": "gone"}, {"tensor": "there"}, {"tensor": "gone"}]
+    rows = [{"file": "a.gguf", "place": place} for place in places]
+    links = [row["links"] for row in present.findings(uuid.uuid4(), document, rows)]
+    assert [list(link) for link in links] == [["key"], [], ["tensor"], []]
 
 
 def test_a_template_shows_what_it_can_do_and_what_it_makes(get: Get, inspected: Inspected) -> None:

@@ -28,7 +28,7 @@ def free_port() -> int:
 
 
 class Service:
-    """``manage.py serve`` in its own data directory."""
+    """``ggufhub serve`` in its own data directory."""
 
     def __init__(self, data: Path) -> None:
         self.port = free_port()
@@ -40,7 +40,7 @@ class Service:
 
     def start(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "manage.py", "serve"],
+            [sys.executable, "-m", "ggufhub.cli", "serve"],
             cwd=ROOT,
             env=self.environment,
             stdout=subprocess.PIPE,

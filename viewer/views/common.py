@@ -37,7 +37,7 @@ def render_report(
         "inspection": row,
         "doc": document,
         "title": document["summary"].get("name") or document["name"],
-        "verdict": present.verdict_title(document["verdict"], document["profile"]),
+        "verdict": present.verdict_title(document),
         "counts": present.severity_counts(document["findings"]),
         "facts": present.facts(document),
         "tabs": present.tabs(row.pk, document, current),

@@ -14,6 +14,7 @@ from ggufhub.hub.models import Inspection
 from viewer import filemap, paths, present, source, svg
 from viewer.paging import Page, whole_number
 from viewer.views.common import get_inspection, render_report
+from viewer.views.memory import memory
 from viewer.views.tokenizer import tokenizer
 
 ROWS = 200
@@ -155,6 +156,7 @@ _TABS: dict[str, Callable[[HttpRequest, Inspection], dict[str, Any]]] = {
     "tensors": _tensors,
     "tokenizer": tokenizer,
     "template": _template,
+    "memory": memory,
     "layout": _layout,
     "raw": _raw,
 }

@@ -104,16 +104,16 @@ def _refuse_large_form(request: Request) -> None:
 
 def _submit(user: Any, data: Mapping[str, Any]) -> Inspection:
     owner = user if user.is_authenticated else None
-    profile = data["profile"]
+    how = {name: data.get(name) for name in ("profile", "policy", "expected")}
     if "source" in data:
-        return services.submit_url(owner=owner, url=data["source"], profile=profile)
+        return services.submit_url(owner=owner, url=data["source"], **how)
     if "upload" in data:
         upload = selectors.get_upload(user, data["upload"])
     else:
         file = data["file"]
         upload = uploads.create_upload(owner=owner, name=file.name, size=file.size)
         uploads.append(upload, offset=0, stream=file, length=file.size)
-    return services.submit_upload(owner=owner, upload=upload, profile=profile)
+    return services.submit_upload(owner=owner, upload=upload, **how)
 
 
 class OneInspection(APIView):

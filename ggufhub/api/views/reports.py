@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.http import HttpResponseBase
 from django.utils.cache import get_conditional_response
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -30,6 +29,28 @@ IMMUTABLE = "private, max-age=31536000, immutable"
 """A report never changes under its address: a new inspection has a new id."""
 
 
+def find_report(user: Any, id: UUID) -> Report:
+    """The report of an inspection that ``user`` may see; a ``Problem`` where there is none yet."""
+    inspection = selectors.get_inspection(user, id)
+    report: Report | None = getattr(inspection, "report", None)
+    if report is None:
+        detail = f"There is no report; the inspection is {inspection.state}."
+        raise Problem(HTTPStatus.NOT_FOUND, "no-report", detail)
+    return report
+
+
+def conditional(
+    request: Request, etag: str, cache: str, make: Callable[[], HttpResponseBase]
+) -> HttpResponseBase:
+    """What ``make`` makes, or 304 to whoever has it already; with its validators either way."""
+    answer = get_conditional_response(request._request, etag=etag)
+    if answer is None:
+        answer = make()
+    answer.headers["ETag"] = etag
+    answer.headers["Cache-Control"] = cache
+    return answer
+
+
 class ReportView(APIView):
     """Finds the report, checks the query, and answers 304 to whoever has it already."""
 
@@ -39,36 +60,22 @@ class ReportView(APIView):
 
     def answer(self, request: Request, id: UUID, **place: str) -> HttpResponseBase:
         """``body`` for this request, with its validators."""
-        inspection = selectors.get_inspection(request.user, id)
-        report: Report | None = getattr(inspection, "report", None)
-        if report is None:
-            detail = f"There is no report; the inspection is {inspection.state}."
-            raise Problem(HTTPStatus.NOT_FOUND, "no-report", detail)
+        report = find_report(request.user, id)
         values: dict[str, Any] = {}
         if self.query is not None:
             query = self.query(data=request.query_params)
             query.is_valid(raise_exception=True)
             values = query.validated_data
-        headers = {"ETag": f'"{report.digest}"', "Cache-Control": IMMUTABLE}
-        fresh = get_conditional_response(request, etag=headers["ETag"])
-        if fresh is not None:
-            fresh.headers["Cache-Control"] = IMMUTABLE
-            return fresh
-        return Response(self.body(report, **values, **place), headers=headers)
+        return conditional(
+            request,
+            f'"{report.digest}"',
+            IMMUTABLE,
+            lambda: Response(self.body(report, **values, **place)),
+        )
 
 
 def _page(rows: list[Any], start: int, limit: int) -> dict[str, Any]:
     return {"total": len(rows), "start": start, "items": rows[start : start + limit]}
-
-
-class Document(ReportView):
-    @extend_schema(operation_id="reports_get", responses=OpenApiTypes.OBJECT)
-    def get(self, request: Request, id: UUID) -> HttpResponseBase:
-        """The whole document, schema ``ggufhub.report/1``."""
-        return self.answer(request, id)
-
-    def body(self, report: Report, **values: Any) -> Any:
-        return selectors.document(report)
 
 
 class Metadata(ReportView):

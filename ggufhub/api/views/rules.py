@@ -1,7 +1,6 @@
-"""The catalogue of rules."""
+"""The catalogue of rules, and the profiles that choose from it."""
 
 from http import HTTPStatus
-from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -9,23 +8,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ggufhub.api.problems import Problem
-from ggufhub.api.serializers import RuleOutput, RulesOutput
-from ggufhub.rules.registry import Rule, catalogue
-
-
-def rule_dict(rule: Rule) -> dict[str, Any]:
-    """``RuleOutput`` as a plain dict."""
-    return {
-        "id": rule.id,
-        "title": rule.title,
-        "area": rule.area,
-        "severity": rule.severity.value,
-        "truth": rule.truth.value,
-        "needs": [need.value for need in rule.needs],
-        "runtimes": list(rule.runtimes),
-        "help": rule.help,
-        "fix": rule.fix,
-    }
+from ggufhub.api.serializers import ProfilesOutput, RuleOutput, RulesOutput
+from ggufhub.rules.catalogue import profile_dicts, rule_dict
+from ggufhub.rules.registry import catalogue
 
 
 class Rules(APIView):
@@ -43,3 +28,10 @@ class OneRule(APIView):
             if rule.id == id:
                 return Response(rule_dict(rule))
         raise Problem(HTTPStatus.NOT_FOUND, "not-found", "There is no rule with this id.")
+
+
+class Profiles(APIView):
+    @extend_schema(operation_id="profiles_list", responses=ProfilesOutput)
+    def get(self, request: Request) -> Response:
+        """Every profile with the rules it runs; the first is the default."""
+        return Response({"items": profile_dicts()})

@@ -1,1 +1,4 @@
-"""Renders: a document in the form somebody wants to read. They never see bytes."""
+"""Renders of report documents. Each reads documents only, never bytes."""
+
+FORMAT_NAMES = ("text", "json", "sarif", "junit", "markdown", "github")
+"""The keys of ``formats.FORMATS``, to be had without loading any of them."""

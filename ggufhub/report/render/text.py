@@ -1,34 +1,30 @@
-"""Text for people at a terminal: verdict, findings with places and fixes, a summary.
+"""Text for people at a terminal: verdict, findings by severity with places and fixes, a summary.
 
 Every foreign string has been through ``visible``: control characters and direction marks of a
 file cannot move the cursor, change colours or reorder a line.
 """
 
-import re
 from collections.abc import Iterator
+from itertools import groupby
 
 from ggufhub.report.codec import Json
-
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+from ggufhub.report.render.words import (
+    counted,
+    counts,
+    facts,
+    is_known,
+    place_text,
+    totals,
+    verdict_words,
+    visible,
+    worst_first,
 )
-"""Controls, zero-width and direction characters; a tab is harmless."""
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36", "bold": "1", "dim": "2", "pass": "32"}
 
-VERDICT_WORDS = {
-    "pass": ("pass", "Sound: no errors, no warnings"),
-    "warn": ("warning", "Loads, with warnings"),
-    "fail": ("error", "Does not load, or is unsafe"),
-    "unreadable": ("error", "Could not be read as a model"),
-}
+_VERDICT_COLOURS = {"pass": "pass", "warn": "warning", "fail": "error", "unreadable": "error"}
 
 _MARKS = {"error": "✗", "warning": "!", "info": "·"}
-
-
-def visible(text: str) -> str:
-    """``text`` with hidden characters written as ``\\u{202E}``."""
-    return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):X}}}", text)
 
 
 class Paint:
@@ -46,93 +42,57 @@ def check_text(documents: list[dict[str, Json]], *, coloured: bool = False) -> s
     paint = Paint(coloured)
     blocks = ["\n".join(_report_lines(document, paint)) for document in documents]
     if len(documents) > 1:
-        blocks.append(_totals(documents))
+        blocks.append(paint("bold", totals(documents)))
     return "\n\n".join(blocks) + "\n"
 
 
 def _report_lines(document: dict[str, Json], paint: Paint) -> Iterator[str]:
-    colour, words = VERDICT_WORDS[document["verdict"]]
-    if document["verdict"] in ("pass", "warn") and document["format"]["name"] != "gguf":
-        words = "Sound, but no GGUF"  # current loaders take nothing else
-    yield f"{paint('bold', visible(document['source']))}"
-    yield f"  {paint(colour, words)}{_counts(document['findings'])}"
+    yield paint("bold", visible(document["source"]))
+    found = counts(document["findings"])
+    words = paint(_VERDICT_COLOURS[document["verdict"]], verdict_words(document))
+    yield f"  {words}{' · ' if found else ''}{found}"
     what = _what(document)
     if what:
         yield f"  {paint('dim', what)}"
+    for note in document["notes"]:
+        yield paint("dim", f"  {visible(note)}")
     if document["error"] is not None:
         yield f"  {visible(document['error']['message'])}"
-    for finding in document["findings"]:
-        yield from _finding_lines(finding, paint)
+    findings = worst_first(document["findings"])
+    for _, group in groupby(findings, key=lambda finding: (finding["severity"], finding["rule"])):
+        yield from _rule_lines(list(group), document, paint)
+    for ignored in document["ignored"]:
+        found = counted(ignored["findings"], "finding")
+        yield paint("dim", f"  {found} of {ignored['rule']} ignored: {visible(ignored['reason'])}")
     skipped = len(document["not_evaluated"])
     if skipped and document["verdict"] != "unreadable":
-        yield paint("dim", f"  {skipped} rules could not be evaluated (--format json lists them)")
-
-
-def _counts(findings: list[dict[str, Json]]) -> str:
-    counts = []
-    for severity, noun in (("error", "error"), ("warning", "warning"), ("info", "note")):
-        number = sum(finding["severity"] == severity for finding in findings)
-        if number:
-            counts.append(f"{number} {noun}{'' if number == 1 else 's'}")
-    return f": {', '.join(counts)}" if counts else ""
+        rules = counted(skipped, "rule")
+        yield paint("dim", f"  {rules} could not be evaluated (--format json lists them)")
 
 
 def _what(document: dict[str, Json]) -> str:
-    form, summary = document["format"], document["summary"]
-    if form["byte_order"] is None:
-        return ""
-    parts = [document["kind"]]
-    if form["name"] != "unknown":
-        version = "" if form["version"] is None else f" v{form['version']}"
-        parts.insert(0, form["name"].upper() + version)
-    if summary["architecture"]:
-        parts.append(visible(summary["architecture"]))
-    if summary["parameters"]:
-        parts.append(f"{short_number(summary['parameters'])} parameters")
-    if summary["quant"]:
-        bits = summary["bits_per_weight"]
-        parts.append(summary["quant"] + (f" ({bits} bits/weight)" if bits else ""))
-    parts.append(f"{document['reads']['bytes']:,} bytes read")
-    return " · ".join(parts)
+    known = facts(document)
+    return " · ".join([*known, f"{document['reads']['bytes']:,} bytes read"]) if known else ""
 
 
-def _finding_lines(finding: dict[str, Json], paint: Paint) -> Iterator[str]:
-    severity = finding["severity"]
-    mark = paint(severity, f"{_MARKS[severity]} {severity} {finding['rule']}")
-    yield f"  {mark}  {visible(finding['message'])}"
-    place = _place(finding)
-    if place:
-        yield paint("dim", f"      at {place}")
-    if finding["expected"] and finding["actual"]:
-        yield f"      expected {visible(finding['expected'])}, found {visible(finding['actual'])}"
-    yield f"      fix: {visible(finding['fix'])}"
-
-
-def _place(finding: dict[str, Json]) -> str:
-    place = finding["place"]
-    parts = [visible(finding["file"])]
-    parts += [f"{what} {visible(place[what])}" for what in ("key", "tensor") if what in place]
-    if "line" in place:
-        parts.append(f"template line {place['line']}")
-    if "offset" in place:
-        parts.append(f"byte {place['offset']:,} (0x{place['offset']:X})")
-    return ", ".join(parts)
-
-
-def _totals(documents: list[dict[str, Json]]) -> str:
-    counts = [
-        f"{sum(document['verdict'] == verdict for document in documents)} {verdict}"
-        for verdict in VERDICT_WORDS
-    ]
-    return f"{len(documents)} models: {', '.join(counts)}"
-
-
-def short_number(number: int) -> str:
-    """``268.1 M`` for 268,098,176."""
-    for size, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K")):
-        if number >= size:
-            return f"{number / size:.1f} {unit}"
-    return str(number)
+def _rule_lines(
+    findings: list[dict[str, Json]], document: dict[str, Json], paint: Paint
+) -> Iterator[str]:
+    """The findings of one rule, one line each, and every different fix once."""
+    for finding in findings:
+        severity = finding["severity"]
+        mark = f"{_MARKS[severity]} {finding['rule']} {severity}"
+        note = " (known)" if is_known(finding) else ""
+        line = f"  {paint('dim' if note else severity, mark)}{note}  {visible(finding['message'])}"
+        place = place_text(finding)
+        if finding["file"] != document["name"]:
+            place = ", ".join(filter(None, (visible(finding["file"]), place)))
+        yield line + (paint("dim", f"  [{place}]") if place else "")
+        if finding["expected"] and finding["actual"]:
+            expected, actual = visible(finding["expected"]), visible(finding["actual"])
+            yield f"      expected {expected}, found {actual}"
+    for fix in dict.fromkeys(finding["fix"] for finding in findings):
+        yield f"      fix: {visible(fix)}"
 
 
 def show_text(document: dict[str, Json], *, coloured: bool = False) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:[^"\\]|\\.)*")', re.DOTALL)
 _LABEL = re.compile(r"(?:case\s+([\w:]+?)|default)\s*:(?!:)")
-_HEAD = re.compile(r"(if|for|while|switch)(?:\s+constexpr)?\s*\(")
+_HEAD = re.compile(r"(if|for|while|switch|catch)(?:\s+constexpr)?\s*\(")
 _LAMBDA = re.compile(r"auto\s+(\w+)\s*=\s*\[[&=]\]\s*\(")
 _CLOSING = {"(": ")", "{": "}", "[": "]"}
 
@@ -17,7 +17,8 @@ _CLOSING = {"(": ")", "{": "}", "[": "]"}
 @dataclass(slots=True)
 class Node:
     """One statement. ``kind`` is ``simple``, ``block``, ``if``, ``for``, ``while``, ``switch``,
-    ``label`` or ``lambda``; ``text`` its head; ``parameters`` are those of a lambda."""
+    ``catch``, ``label`` or ``lambda``; ``text`` its head; ``parameters`` are those of a lambda.
+    """
 
     kind: str
     text: str

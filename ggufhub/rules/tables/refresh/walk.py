@@ -14,7 +14,7 @@ _CASTS = (
     (re.compile(r"static_cast<[^<>]*>\s*(?=\()"), ""),
     (re.compile(r"\((?:const\s+)?(?:u?int\d*(?:_t)?|long long|size_t|float|double)\)\s*"), ""),
     (re.compile(r"\b(?:u?int(?:\d+_t)?|size_t|float)\s*(?=\()"), ""),
-    (re.compile(r"\b(?:hparams|this)\s*(?:\.|->)\s*"), ""),
+    (re.compile(r"\bthis\s*->\s*"), ""),
     (re.compile(r"->"), "."),
     (re.compile(r"\b(?:nullptr|NULL|false)\b"), "0"),
     (re.compile(r"\btrue\b"), "1"),
@@ -23,6 +23,7 @@ _CASTS = (
     (re.compile(r"\bstd::to_string\b"), "text"),
     (re.compile(r"\.c_str\(\)"), ""),
     (re.compile(r"\bml\.(?:get_weight|get_tensor_meta)\b"), "has"),
+    (re.compile(r"\bml\.get_arch\(\)"), "arch"),
 )
 _NAME = re.compile(r'"[^"]*"|(?<![\w.~])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?!\w)')
 _DECLARED = re.compile(
@@ -32,6 +33,11 @@ _DECLARED = re.compile(
 )
 _ASSIGNED = re.compile(r"^(?P<name>[A-Za-z_]\w*)\s*(?P<sign>[|+]?)=(?!=)\s*(?P<value>.+)$")
 _LOOP = re.compile(r"^\w+\s+(\w+)\s*=\s*([^;]+);\s*\w+\s*<\s*([^;]+);")
+
+UNKNOWN = "?"
+"""An expression that nobody can read: its value is unknown."""
+
+UNKNOWN_RANGE = (UNKNOWN, UNKNOWN)
 
 LAYER = "i"
 """The one name of the loop variable over layers in all expressions."""
@@ -46,6 +52,7 @@ class Walk:
         self.scopes: list[dict[str, str]] = [{}]
         self.conditions: list[str] = []
         self.range: tuple[str, str] | None = None
+        self.loop_depth = 0
         self.functions: dict[str, Node] = {}
         self.raw: dict[str, str] = {}
 
@@ -69,6 +76,9 @@ class Walk:
                 self._switch(node)
             elif node.kind == "lambda":
                 self.functions[node.text] = node
+            elif node.kind == "catch":
+                with self._scope(UNKNOWN):
+                    self.run(node.body)
             elif node.kind == "block":
                 with self._scope():
                     self.run(node.body)
@@ -96,18 +106,22 @@ class Walk:
             self.conditions.append(f"!({condition})")
 
     def _loop(self, node: Node) -> None:
-        match, outer = _LOOP.match(node.text), self.range
+        match, outer, depth = _LOOP.match(node.text), self.range, self.loop_depth
+        self.loop_depth = len(self.scopes)
         with self._scope():
             if match is not None and outer is None:
                 self.range = (self.resolve(match[2]), self.resolve(match[3]))
                 self.scopes[-1][match[1]] = LAYER
-            elif match is not None:
-                self.range = ("?", "?")
+            else:
+                self.range = UNKNOWN_RANGE
+                if match is not None:
+                    self.scopes[-1][match[1]] = UNKNOWN
             self.run(node.body)
-        self.range = outer
+        self.range, self.loop_depth = outer, depth
 
     def _switch(self, node: Node) -> None:
-        subject, labels, fresh = self.condition(node.text), [], True
+        subject, fresh = self.condition(node.text), True
+        labels: list[str] = []
         for part in node.body:
             if part.kind == "label":
                 labels = [*([] if fresh else labels), part.text]
@@ -148,10 +162,12 @@ class Walk:
         value = self.resolve(match["value"])
         if match["sign"]:
             value = f"({old}) {match['sign']} ({value})"
-        scope = next(scope for scope in reversed(self.scopes) if name in scope)
-        if scope is not self.scopes[-1]:
+        depth = max(number for number, scope in enumerate(self.scopes) if name in scope)
+        if depth < self.loop_depth:
+            value = UNKNOWN  # it gathers something from round to round
+        elif depth < len(self.scopes) - 1:
             value = f"({self.all_conditions()}) ? ({value}) : ({old})"
-        scope[name] = self._unique(name, value)
+        self.scopes[depth][name] = self._unique(name, value)
         return True
 
     def declare(self, name: str, value: str) -> None:

@@ -1,0 +1,1 @@
+"""Digests and the places they are published in."""

@@ -1,0 +1,115 @@
+"""`ggufhub compare` and the comparison of two documents."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ggufhub.cli import main
+from ggufhub.report.compare import compare
+from ggufhub.rules.model_samples import llama, llama_tensors
+from tests.core.reading import report
+
+TEMPLATE = "{{ bos_token }}\n{% for m in messages %}\n{{ m.content }}\n{% endfor %}"
+
+
+def compared(before: bytes, after: bytes) -> dict[str, Any]:
+    return compare(report(before).linked(), report(after).linked())
+
+
+def test_a_model_is_like_itself() -> None:
+    document = compared(llama(), llama())
+    assert document["same"]
+    assert document["summary"] == document["types"] == document["templates"] == []
+    assert document["findings"] == {"new": [], "gone": []}
+
+
+def test_keys_are_added_removed_and_changed() -> None:
+    before = llama({"old": "x", "llama.context_length": 128})
+    after = llama({"new": 7, "llama.context_length": 256})
+    document = compared(before, after)
+    assert document["metadata"]["added"] == [{"key": "new", "type": "uint32", "value": 7}]
+    assert document["metadata"]["removed"] == [{"key": "old", "type": "string", "value": "x"}]
+    (changed,) = document["metadata"]["changed"]
+    assert changed["key"] == "llama.context_length"
+    assert (changed["before"]["value"], changed["after"]["value"]) == (128, 256)
+    assert {"what": "context_length", "before": 128, "after": 256} in document["summary"]
+
+
+def test_long_arrays_are_compared_to_their_end() -> None:
+    words = [f"word{number}" for number in range(500)]
+    before, after = llama({"words": words}), llama({"words": [*words[:-1], "other"]})
+    (changed,) = compared(before, after)["metadata"]["changed"]
+    assert changed["before"]["value"] == changed["after"]["value"]
+    assert changed["before"]["array"] != changed["after"]["array"]
+
+
+def test_tensors_types_and_sizes() -> None:
+    half = {name: (shape, 1) for name, (shape, _) in llama_tensors().items()}
+    document = compared(llama(), llama(tensors={**half, "extra.weight": ((32,), 0)}))
+    assert document["tensors"]["added"][0]["name"] == "extra.weight"
+    assert len(document["tensors"]["changed"]) == len(half)
+    types = {row["type"]: row for row in document["types"]}
+    assert types["F16"]["before"] is None
+    assert types["F32"]["after"]["tensors"] == 1
+    rows = {row["what"]: row for row in document["summary"]}
+    assert rows["size"]["after"] < rows["size"]["before"]
+    assert (rows["bits_per_weight"]["before"], rows["bits_per_weight"]["after"] < 17) == (32, True)
+
+
+def test_templates_have_a_difference() -> None:
+    key = "tokenizer.chat_template"
+    document = compared(llama({key: TEMPLATE}), llama({key: TEMPLATE.replace("m.content", "m")}))
+    (template,) = document["templates"]
+    assert "-{{ m.content }}" in template["diff"]
+    assert "+{{ m }}" in template["diff"]
+
+
+def test_findings_new_and_gone_whatever_the_file_is_called(tmp_path: Path) -> None:
+    before = report({"v1.gguf": llama({"bad key": 1})}).linked()
+    after = report({"v2.gguf": llama()[:-200]}).linked()
+    findings = compare(before, after)["findings"]
+    assert [finding["rule"] for finding in findings["new"]] == ["STR032"]
+    assert [finding["rule"] for finding in findings["gone"]] == ["STR013"]
+
+
+@pytest.fixture
+def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "tokenizer.chat_template"
+    (tmp_path / "a.gguf").write_bytes(llama({key: TEMPLATE, "old": "\x1b[31m"}))
+    (tmp_path / "b.gguf").write_bytes(llama({key: TEMPLATE + "x", "<b>": 1}))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_text(pair: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "a.gguf", "b.gguf"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("a.gguf → b.gguf\n")
+    assert "  + <b>: 1\n" in text
+    assert "  - old: \\u{1B}[31m\n" in text
+    assert "\nTemplate default\n" in text
+    assert "  + {% endfor %}x\n" in text
+    assert "\x1b" not in text
+
+
+def test_markdown(pair: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "a.gguf", "b.gguf", "--format", "markdown"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("### What changed: a.gguf → b.gguf\n")
+    assert "- **added** &#60;b&#62;: 1\n" in text
+
+
+def test_json(pair: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "a.gguf", "a.gguf", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["same"]) == ("ggufhub.compare/1", True)
+
+
+def test_no_differences_are_said(pair: None, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["compare", "a.gguf", "a.gguf"])
+    assert "No differences in metadata, tensors and templates." in capsys.readouterr().out
+
+
+def test_what_cannot_be_read(pair: None) -> None:
+    assert main(["compare", "a.gguf", "absent.gguf"]) == 3
