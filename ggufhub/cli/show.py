@@ -14,6 +14,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     what.add_argument("--json", action="store_true", help="everything, as one JSON object")
     what.add_argument("--tensors", action="store_true", help="the tensor table")
     what.add_argument("--template", action="store_true", help="the chat templates")
+    what.add_argument("--memory", action="store_true", help="what it takes to run")
     add_output(parser)
     add_network(parser)
     parser.set_defaults(run=run)
@@ -39,4 +40,6 @@ def _text(document: dict[str, object], options: argparse.Namespace, coloured: bo
         return text.tensors_text(document)
     if options.template:
         return text.templates_text(document)
+    if options.memory:
+        return text.memory_text(document)
     return text.show_text(document, coloured=coloured)

@@ -59,6 +59,7 @@ def inspect(
     ``BytesMissing``: a header-only upload has to grow before there is anything to report.
     ``arrays=False`` leaves the large arrays out of the result. ``expected`` holds digests (hex)
     that the file must have, by algorithm. A file that changes while it is read is read anew once.
+    ``UsageError`` for a profile that does not exist.
     """
     limits = limits or Limits()
     clock = _Clock()

@@ -227,7 +227,9 @@ def no_key_value_heads(subject: Subject) -> Iterator[Hit]:
     hyper = subject.hyper
     if hyper is None:
         return
-    shared = layers(hyper.value("hparams.n_head_kv_arr"))
+    # Blocks that predict further tokens stand behind the others and are loaded apart.
+    count = number(hyper.value("hparams.n_layer()")) or 0
+    shared = layers(hyper.value("hparams.n_head_kv_arr"))[:count]
     for tensor in subject.tensors:
         block = tensor_block(tensor.name)
         if block is None or not tensor.name.endswith(".attn_k.weight") or block >= len(shared):

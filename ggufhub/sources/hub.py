@@ -146,8 +146,9 @@ def _explained(plan: Plan, listing: list[HubFile]) -> list[str]:
     if count == 1:
         notes = [f"{plan.primary} is the only model there."]
     else:
-        chosen = f"Of {count} models, llama.cpp's -hf would load {plan.primary}: {plan.why}."
-        notes = [chosen]
+        notes = [f"Of {count} models, llama.cpp's -hf would load {plan.primary}: {plan.why}."]
+    if len(plan.shards) > 1:
+        notes.append(f"It is one of {len(plan.shards)} shards.")
     if plan.sides:
         found = ", ".join(f"{path} ({kind})" for kind, path in plan.sides.items())
         notes.append(f"Side files it could add: {found}.")

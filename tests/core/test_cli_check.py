@@ -215,6 +215,19 @@ def test_pipes_get_neither(files: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
+def test_show_memory(files: Path, capsys: Captured) -> None:
+    assert main(["show", "good.gguf", "--memory"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == [
+        "context", "cache", "type", "weights", "cache", "states", "compute", "total"
+    ]  # fmt: skip
+    assert lines[1].split()[:2] == ["128", "F16"]
+    assert "weights: exact" in lines[-1]
+    (files / "page.gguf").write_bytes(b"<html>")
+    assert main(["show", "page.gguf", "--memory"]) == 3
+    assert capsys.readouterr().out == "There is nothing to estimate.\n"
+
+
 def test_the_schema_is_checked_at_all() -> None:
     with pytest.raises(jsonschema.ValidationError):
         SARIF.validate({"version": "2.1.0"})

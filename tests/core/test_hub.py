@@ -169,6 +169,7 @@ def test_the_report_on_shards_through_the_hub() -> None:
     assert [file["name"] for file in document["files"]] == list(good_set())
     assert all(file["digests"][0]["basis"] == "declared by hub" for file in document["files"])
     assert "only model" in document["notes"][1]
+    assert document["notes"][2] == "It is one of 2 shards."
     assert document["reads"]["requests"] == len(hub.hub.requests) + len(hub.cdn.requests)
     assert "STR035" not in {finding["rule"] for finding in document["findings"]}
 

@@ -136,10 +136,15 @@ def _vocabulary() -> dict[str, Any]:
 
 
 class Small:
-    """``data`` is the file; ``plan`` what its loader should ask for."""
+    """``data`` is the file; ``plan`` what its loader should ask for.
 
-    def __init__(self, architecture: str) -> None:
+    ``ahead`` of its blocks are stated to predict further tokens.
+    """
+
+    def __init__(self, architecture: str, ahead: int = 0) -> None:
         keys = keys_of(architecture)
+        if ahead:
+            keys[f"{architecture}.nextn_predict_layers"] = ahead
         tensors = dict(TOLD.get(architecture, {}))
         hyper = Hyperparameters(read(assemble(keys)), architecture, tensors.__contains__)
         self.problems = hyper.problems

@@ -67,3 +67,15 @@ def test_no_rule_complains_about_it(name: str) -> None:
     advice = {"HYP011", "HYP014", "HYP017"}  # no base, no pooling: nobody's real model
     wrong = [f for f in ours if f["severity"] != "info" and f["rule"] not in advice]
     assert wrong == []
+
+
+@needs_loader
+@pytest.mark.parametrize("name", ["deepseek2", "step35", "qwen3next", "mimo2", "hy_v3"])
+def test_blocks_that_predict_further_tokens_may_be_left_out(name: str, tmp_path: Path) -> None:
+    small = Small(name, ahead=1)
+    path = tmp_path / "small.gguf"
+    path.write_bytes(small.data)
+    assert load_weights(path).ok
+    found = report(small.data).document["findings"]
+    assert not [f for f in found if f["rule"] in ("TEN001", "TEN002", "TEN003", "TEN005")]
+    assert b"blk.3." not in small.data

@@ -142,6 +142,34 @@ def tensors_text(document: dict[str, Json]) -> str:
     return "".join(line + "\n" for line in lines)
 
 
+def memory_text(document: dict[str, Json]) -> str:
+    """What the model takes by context and type of the cache, in bytes."""
+    memory = document["memory"]
+    if memory is None:
+        return "There is nothing to estimate.\n"
+    columns = ("context", "cache type", "weights", "cache", "states", "compute", "total")
+    rows = [columns, *(_memory_row(row) for row in memory["table"])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    bases = [f"{part}: {memory['table'][0][part]['basis']}" for part in _MEMORY_PARTS]
+    return "\n".join([*lines, "", f"Bytes. {', '.join(bases)}."]) + "\n"
+
+
+_MEMORY_PARTS = ("weights", "cache", "states", "compute")
+
+
+def _memory_row(row: dict[str, Json]) -> tuple[str, ...]:
+    figures = [row[part]["bytes"] for part in _MEMORY_PARTS] + [row["total"]]
+    kind = row["key_type"]
+    if row["value_type"] != kind:
+        kind += f"/{row['value_type']}"
+    shown = ("unknown" if figure is None else f"{figure:,}" for figure in figures)
+    return f"{row['context']:,}", kind, *shown
+
+
 def templates_text(document: dict[str, Json]) -> str:
     """The chat templates as they are, line breaks kept and hidden characters shown."""
     parts = []
