@@ -16,6 +16,8 @@ urlpatterns = [
     path("i/<uuid:inspection_id>/cancel", views.cancel, name="cancel"),
     path("i/<uuid:inspection_id>/<slug:name>/", views.tab, name="tab"),
     path("i/<uuid:inspection_id>/metadata/<key:key>", views.array, name="array"),
+    path("i/<uuid:inspection_id>/compare", views.choose, name="choose"),
+    path("compare/<uuid:before_id>/<uuid:after_id>/", views.compare, name="compare"),
     path("rules/", views.rules, name="rules"),
     path("rules/<slug:rule_id>/", views.rule, name="rule"),
 ]

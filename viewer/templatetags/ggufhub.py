@@ -68,6 +68,12 @@ def head(value: str) -> str:
     return value[:HEAD].split("\n", 1)[0]
 
 
+@register.filter
+def shown(value: object) -> str:
+    """A value of the metadata as one short line."""
+    return head(str(value))
+
+
 @register.simple_tag
 def share(part: int, whole: int) -> str:
     """``part`` of ``whole`` as ``5.4 %``."""

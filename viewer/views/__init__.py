@@ -1,11 +1,22 @@
 """The views, by what they show."""
 
 from viewer.views.arrays import array
+from viewer.views.compare import choose, compare
 from viewer.views.home import home, submit
 from viewer.views.inspections import cancel, inspection, status
 from viewer.views.rules import rule, rules
 from viewer.views.tabs import tab
 
 __all__ = [
-    "array", "cancel", "home", "inspection", "rule", "rules", "status", "submit", "tab",
-]  # fmt: skip
+    "array",
+    "cancel",
+    "choose",
+    "compare",
+    "home",
+    "inspection",
+    "rule",
+    "rules",
+    "status",
+    "submit",
+    "tab",
+]

@@ -18,6 +18,15 @@ from viewer.views.memory import memory
 from viewer.views.tokenizer import tokenizer
 
 ROWS = 200
+EXPORTS = (
+    ("text", "text"),
+    ("markdown", "Markdown"),
+    ("sarif", "SARIF"),
+    ("junit", "JUnit"),
+    ("github", "GitHub annotations"),
+)
+"""Formats of a report besides JSON, as the API names them and as people do."""
+
 SORTS = (
     ("name", "Name"),
     ("type", "Type"),
@@ -146,6 +155,9 @@ def _raw(request: HttpRequest, row: Inspection) -> dict[str, Any]:
     report_path = reverse("api:report", args=[row.pk])
     return {
         "json_url": report_path,
+        "formats": EXPORTS,
+        "badge_url": request.build_absolute_uri(reverse("api:badge", args=[row.pk])),
+        "page_url": request.build_absolute_uri(reverse("viewer:inspection", args=[row.pk])),
         "curl_url": request.build_absolute_uri(report_path),
         "command": present.command(row, document),
     }
