@@ -4,10 +4,20 @@ A budget is checked before anything is allocated. Hitting one is reported as "no
 never as "invalid": the file may be fine, we only refuse to spend more on it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 KIB = 1024
 MIB = 1024 * KIB
+
+HEADER, FULL = "header", "full"
+DEPTHS = (HEADER, FULL)
+"""How much of a file is read: what describes it, or every byte."""
+
+FULL_SECONDS = 6 * 3600.0
+"""Wall time for one file at depth ``full``: 100 GB at 5 MB/s take 5.6 hours."""
+
+FULL_REQUESTS = 65_536
+"""Per file at depth ``full``: 1 TiB in ranges of 16 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +78,9 @@ class Limits:
 
     reply_header_bytes: int = 64 * KIB
     reply_header_lines: int = 100
+
+    def for_depth(self, depth: str) -> "Limits":
+        """These limits, with more time and requests where every byte is read."""
+        if depth != FULL:
+            return self
+        return replace(self, seconds=FULL_SECONDS, requests=FULL_REQUESTS)

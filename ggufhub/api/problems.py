@@ -17,6 +17,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from ggufhub.errors import UsageError
+from ggufhub.hub.idempotency import KeyInUse, KeyReused
 from ggufhub.hub.selectors import NoSuchArray
 from ggufhub.hub.uploads import Busy, StorageFull, TooLarge, UploadError, WrongOffset
 
@@ -69,7 +70,14 @@ def _problem(error: Exception) -> Problem:
         case Problem():
             return error
         case exceptions.APIException():
-            return Problem(HTTPStatus(error.status_code), _slug(error), str(error.detail))
+            challenge = getattr(error, "auth_header", None)
+            headers = {"WWW-Authenticate": challenge} if challenge else {}
+            return Problem(HTTPStatus(error.status_code), _slug(error), str(error.detail), headers)
+        case KeyReused():
+            return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "key-reused", error.message)
+        case KeyInUse():
+            headers = {"Retry-After": "1"}
+            return Problem(HTTPStatus.CONFLICT, "key-in-use", error.message, headers)
         case UploadError():
             headers = (
                 {"Upload-Offset": str(error.received)} if isinstance(error, WrongOffset) else {}

@@ -1,13 +1,36 @@
 """Model: one file, or all shards of one split model, as read and not yet judged."""
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from ggufhub.errors import SourceError
 from ggufhub.formats.detect import FileForm
-from ggufhub.formats.header import Header, Key, Tensor
+from ggufhub.formats.header import Header, Key, Span, Tensor
 from ggufhub.formats.kind import UNKNOWN
 from ggufhub.formats.llamafile import Archive
 from ggufhub.sources.base import Identity
+
+
+class FaultKind(Enum):
+    """What can be wrong with the data of a tensor."""
+
+    NAN = "not a number"
+    INFINITE = "infinite"
+    REFUSED = "a type the reference has no check for"
+    ZERO = "nothing but zero bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFault:
+    """Wrong data of one tensor: ``blocks`` of its ``total`` blocks are wrong, the first of them
+    the one at index ``block``; ``span`` is where in the file that shows."""
+
+    kind: FaultKind
+    tensor: Tensor
+    span: Span
+    block: int
+    blocks: int
+    total: int
 
 
 @dataclass(slots=True)
@@ -16,7 +39,8 @@ class ModelFile:
 
     ``trailing`` holds the first bytes after the last tensor where there are any and they could
     be had; ``archive`` tells what is behind a program, where the file begins with one;
-    ``sha256`` is computed from all bytes where all of them were read anyway.
+    ``sha256`` is computed from all bytes where all of them were read; ``faults`` is what is wrong
+    with the data of its tensors, in file order, None where not every byte of it was looked at.
     """
 
     identity: Identity
@@ -25,6 +49,7 @@ class ModelFile:
     trailing: bytes | None = None
     archive: Archive | None = None
     sha256: str | None = None
+    faults: list[TensorFault] | None = None
 
     @property
     def name(self) -> str:

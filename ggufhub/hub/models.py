@@ -237,3 +237,46 @@ class TypeCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tensors} x {self.type}"
+
+
+class IdempotencyKey(models.Model):
+    """A key a client chose for one submission; without an inspection it is only reserved.
+
+    ``caller`` names the user, '' where there is none; ``digest`` is the SHA-256 of the request.
+    """
+
+    caller = models.CharField(max_length=32)
+    key = models.CharField(max_length=255)
+    digest = models.CharField(max_length=64)
+    inspection = models.ForeignKey(Inspection, null=True, on_delete=models.CASCADE)
+    created = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["caller", "key"], name="idempotency_key_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ApiToken(models.Model):
+    """A program's way in: ``ggh_<id>_<secret>``, of which only the SHA-256 is kept.
+
+    ``scopes`` are words from ``tokens.SCOPES``; ``last_used`` is exact to a minute.
+    """
+
+    id = models.CharField(primary_key=True, max_length=16, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    name = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64)
+    scopes = models.JSONField()
+    created = models.DateTimeField(default=timezone.now)
+    expires = models.DateTimeField(null=True, blank=True)
+    last_used = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"

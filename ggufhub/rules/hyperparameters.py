@@ -13,6 +13,7 @@ from ggufhub.rules.hparams import MOST_BLOCKS, Fault, Problem
 from ggufhub.rules.model_samples import llama
 from ggufhub.rules.registry import Hit, Need, Severity, Truth, model_rule
 from ggufhub.rules.subject import Subject
+from ggufhub.rules.tokenizer import WITHOUT_TOKENS
 from ggufhub.rules.vocabulary import ID_KEYS
 
 KEYS_NEEDED = (Need.KEYS,)
@@ -39,9 +40,14 @@ GENERAL_TYPES = {
     "tokenizer.ggml.add_sep_token": ValueType.BOOL,
     "tokenizer.ggml.add_space_prefix": ValueType.BOOL,
     "tokenizer.ggml.remove_extra_whitespaces": ValueType.BOOL,
-    **dict.fromkeys(ID_KEYS.values(), ValueType.UINT32),
+    **{key: ValueType.UINT32 for name, key in ID_KEYS.items() if name != "cls"},
+    **{
+        f"tokenizer.ggml.fim_{part}_token_id": ValueType.UINT32
+        for part in ("pre", "suf", "mid", "pad", "rep", "sep")
+    },
 }
-"""Keys that the loader reads for every architecture, and the one type it takes."""
+"""Keys that the loader reads for every architecture, and the one type it takes; it never asks for
+the cls token."""
 
 
 def _problems(subject: Subject, fault: Fault) -> Iterator[Problem]:
@@ -108,9 +114,11 @@ def wrong_type(subject: Subject) -> Iterator[Hit]:
         yield _type_hit(problem.key, problem.expected)
     if subject.kind not in (MODEL, DRAFT, VOCAB):
         return
+    nothing = subject.vocabulary.model in WITHOUT_TOKENS
     for name, kind in GENERAL_TYPES.items():
         key = subject.find(name)
-        if key is not None and key.type is not kind:
+        unread = nothing and name.startswith("tokenizer.")
+        if key is not None and key.type is not kind and not unread:
             yield _type_hit(key, kind.label)
 
 

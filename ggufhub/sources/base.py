@@ -115,6 +115,13 @@ class ByteSource(ABC):
         """Names of the files beside this one, or None where they cannot be listed."""
         return None
 
+    def check_unchanged(self) -> None:
+        """Raise ``SourceChanged`` if the file is another one than at the first read.
+
+        A source that notices this with every read has nothing to do here.
+        """
+        return
+
     def reset(self) -> None:
         """Forget what was read and which version it was of, to start over after a change."""
         return

@@ -56,6 +56,11 @@ class FileSource(ByteSource):
         except OSError:
             return []
 
+    def check_unchanged(self) -> None:
+        now = os.fstat(self._descriptor)
+        if (now.st_size, now.st_mtime_ns) != (self._stat.st_size, self._stat.st_mtime_ns):
+            raise SourceChanged
+
     def reset(self) -> None:
         """Open the path again: the file there may be another one by now."""
         self.close()

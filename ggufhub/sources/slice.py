@@ -38,5 +38,8 @@ class SliceSource(ByteSource):
     def sibling(self, name: str) -> ByteSource:
         raise SourceError("not_found", f"{name} is not inside {self._outer.identity.name}.")
 
+    def check_unchanged(self) -> None:
+        self._outer.check_unchanged()
+
     def close(self) -> None:
         """Nothing is held open here."""

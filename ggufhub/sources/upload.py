@@ -37,5 +37,8 @@ class UploadSource(ByteSource):
     def sibling(self, name: str) -> ByteSource:
         raise SourceError("not_uploaded", f"{name} was not uploaded.")
 
+    def check_unchanged(self) -> None:
+        self._file.check_unchanged()
+
     def close(self) -> None:
         self._file.close()

@@ -57,6 +57,14 @@ SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "viewer.views.errors.csrf_failed"
+LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "viewer:signin", "viewer:home", "viewer:home"
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
 
 # ---- Storage and queue
 DATABASES = {
@@ -78,6 +86,8 @@ HEADER_MAX_BYTES = 128 * 1024**2
 # Files in forms pass through here; what a crash leaves is pruned with the uploads.
 FILE_UPLOAD_TEMP_DIR = UPLOAD_DIR
 UPLOAD_KEEP_HOURS = env.number("GGUFHUB_UPLOAD_KEEP_HOURS", 24, least=1)
+SUBMIT_PER_MINUTE = env.number("GGUFHUB_SUBMIT_PER_MINUTE", 0 if AUTH_MODE == "open" else 30)
+"""Inspections a user may ask for; 0 is no limit. Who is alone on a machine floods nobody."""
 WEB_THREADS = env.number("GGUFHUB_WEB_THREADS", 8, least=2, most=64)
 WORKER_PROCESSES = env.number("GGUFHUB_WORKER_PROCESSES", 2, least=1, most=64)
 
@@ -140,8 +150,15 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["ggufhub.api.parsers.SmallJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "ggufhub.api.negotiation.AlwaysJSON",
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["ggufhub.api.auth.MayUse", "ggufhub.api.auth.NotCrossSite"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "ggufhub.api.auth.BearerToken",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "ggufhub.api.auth.MayUse",
+        "ggufhub.api.auth.NotCrossSite",
+        "ggufhub.api.auth.HasScope",
+    ],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "ggufhub.api.problems.handle",
     "URL_FORMAT_OVERRIDE": None,

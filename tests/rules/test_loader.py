@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from ggufhub.formats.values import ValueType
+from ggufhub.rules.hyperparameters import GENERAL_TYPES
+from ggufhub.rules.model_samples import llama
 from ggufhub.rules.registry import Rule, Severity, Truth, catalogue
-from tests.loader import load, needs_loader
+from tests.core.reading import report, rules_hit
+from tests.loader import load, load_weights, needs_loader
 
 AREAS = ("ARC", "HYP", "TEN")
 
@@ -56,3 +60,16 @@ def test_the_loader_takes_what_only_deserves_a_warning(rule: Rule, tmp_path: Pat
         return
     ok, said = verdict(rule.failing(), tmp_path)
     assert ok, said
+
+
+@needs_loader
+@pytest.mark.parametrize("name", GENERAL_TYPES)
+def test_keys_of_every_model_have_one_type(name: str, tmp_path: Path) -> None:
+    wrong = (ValueType.UINT8, 1)
+    sample = llama({name: wrong})
+    path = tmp_path / "sample.gguf"
+    path.write_bytes(sample)
+    loaded = load_weights(path)
+    assert not loaded.ok
+    assert "wrong type u8" in loaded.said
+    assert "HYP003" in rules_hit(report(sample))
