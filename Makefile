@@ -35,4 +35,4 @@ bench: $(STAMP) ## header reading side by side with its peers
 	$(BIN)/python -m tests.bench
 
 fuzz: $(STAMP) ## 100,000 mutants through the core and against the reference reader
-	$(BIN)/python -m tests.fuzz 100000
+	$(BIN)/python -m tests.fuzz 100000 --load 500

@@ -11,6 +11,7 @@ from ggufhub.rules.policy import Policy
 from ggufhub.rules.profiles import DEFAULT_PROFILE, selected
 from ggufhub.rules.registry import Hit, Need, Rule, Severity
 from ggufhub.rules.subject import Subject
+from ggufhub.sources.base import EXPECTED
 
 log = logging.getLogger(__name__)
 
@@ -181,13 +182,9 @@ def _size_unknown(file: ModelFile, subject: Subject) -> str | None:
 def _one_digest(file: ModelFile, subject: Subject) -> str | None:
     algorithms = [digest.algorithm for digest in file.identity.digests]
     layers = [layer for layer in file.identity.layers if layer.digest and layer.computed]
-    if layers or len(set(algorithms)) < len(algorithms):
+    expected = any(digest.basis == EXPECTED for digest in file.identity.digests)
+    if layers or expected or len(set(algorithms)) < len(algorithms):
         return None
-    if any(digest.basis == "expected by you" for digest in file.identity.digests):
-        return (
-            "the digest you expect could not be compared: nobody declares one, and not all "
-            "bytes were read"
-        )
     return "no two digests of this file are known by the same algorithm"
 
 
@@ -210,6 +207,10 @@ def _not_run(file: ModelFile, subject: Subject) -> str | None:
     return reason
 
 
+def _not_whole(file: ModelFile, subject: Subject) -> str | None:
+    return "needs every byte: only depth full reads them" if file.faults is None else None
+
+
 def _nothing(file: ModelFile, subject: Subject) -> str | None:
     return None
 
@@ -224,4 +225,5 @@ _CHECKS = {
     Need.SHARDS: _shards_missing,
     Need.TEMPLATE: _no_template,
     Need.RENDERS: _not_run,
+    Need.DATA: _not_whole,
 }

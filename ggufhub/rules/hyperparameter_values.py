@@ -62,7 +62,8 @@ def _float(key: Key | None) -> float | None:
     Truth.ADVICE,
     needs=KEYS_NEEDED,
     help="A frequency base or scaling factor of 0 or less, an epsilon of 0 or of more than 0.01, "
-    "or no number at all. The file loads, and every result is nonsense.",
+    "or no number at all. The file loads, and every result is nonsense; a negative epsilon "
+    "aborts the program at the first token.",
     fix="Convert again from the original config.json.",
     failing=lambda: llama({"llama.attention.layer_norm_rms_epsilon": 0.0}),
     passing=llama,
@@ -85,8 +86,15 @@ def impossible_numbers(subject: Subject) -> Iterator[Hit]:
             continue
         if not 0 < value <= most or math.isinf(value):
             expected = "above 0" if most == math.inf else f"above 0, at most {most}"
-            message = f"{key.name} is {value:g}."
-            yield Hit.at_key(key, message, expected=expected, actual=f"{value:g}")
+            # The norm asserts that epsilon is not negative, and NaN is not either: it aborts.
+            aborts = "epsilon" in name and not value >= 0
+            yield Hit.at_key(
+                key,
+                f"{key.name} is {value:g}.",
+                expected=expected,
+                actual=f"{value:g}",
+                severity=Severity.ERROR if aborts else Severity.WARNING,
+            )
 
 
 @model_rule(

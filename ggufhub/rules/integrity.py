@@ -17,13 +17,13 @@ from ggufhub.rules.registry import (
 )
 from ggufhub.rules.samples import Gguf
 from ggufhub.rules.subject import Subject
-from ggufhub.sources.base import Digest
+from ggufhub.sources.base import EXPECTED, Digest
 
 TEMPLATE = "tokenizer.chat_template"
 
 _RANK = (
     "computed from all bytes",
-    "expected by you",
+    EXPECTED,
     "declared by hub",
     "declared by registry",
     "in a manifest",
@@ -52,7 +52,8 @@ _SAMPLE = Gguf().key("general.architecture", "llama").build()
     runtimes=("llama.cpp", "ollama"),
     help="Hubs, registries, checksum files and the person who asked each name a digest of the "
     "file. They must be the same, and the same as the digest of the bytes where all of them were "
-    "read. A difference means a damaged download, another version, or a file that was exchanged.",
+    "read. A digest you expect and that nothing could be compared with is an error too. A "
+    "difference means a damaged download, another version, or a file that was exchanged.",
     fix="Fetch the file again from its first publisher and compare its SHA-256.",
     failing=lambda: _with_manifest("ab" * 32),
     passing=lambda: _with_manifest(hashlib.sha256(_SAMPLE).hexdigest()),
@@ -64,6 +65,8 @@ def digests_differ(file: ModelFile) -> Iterator[Hit]:
             key=lambda digest: _RANK.index(digest.basis),
         )
         believed = known[0]
+        if len(known) == 1 and believed.basis == EXPECTED:
+            yield _unverified(file, believed)
         for other in known[1:]:
             if other.value != believed.value:
                 expected, actual = _pair(believed, other)
@@ -81,6 +84,17 @@ def digests_differ(file: ModelFile) -> Iterator[Hit]:
                 expected=layer.digest,
                 actual=layer.computed,
             )
+
+
+def _unverified(file: ModelFile, expected: Digest) -> Hit:
+    """Nothing to compare with must not look like a digest that was compared."""
+    return Hit(
+        f"The {expected.algorithm.upper()} you expect could not be verified: nobody declares one, "
+        "and not every byte was read.",
+        span=Span(0, file.size or 0),
+        expected=expected.value,
+        fix="Check the file at depth full, which computes the digest from every byte.",
+    )
 
 
 def _pair(believed: Digest, other: Digest) -> tuple[str, str]:

@@ -22,12 +22,15 @@ class Profile:
         )
 
 
+_TEMPLATES = ("TPL002", "TPL003", "TPL004", "TPL005")
+"""What breaks a chat template."""
+
 _PROFILES = (
     Profile("publish", "Everything: before a model is given to others.", tuple(AREAS)),
     Profile(
         "load",
         "Will it load and talk? Only what stops a loader or breaks the chat template.",
-        ("STR", "SPL", "KND", "ARC", "HYP", "TEN", "TPL002", "TPL003", "TPL004", "TPL005"),
+        ("STR", "SPL", "KND", "ARC", "HYP", "TEN", *_TEMPLATES, "QNT010"),
         errors=("TOK",),
     ),
     Profile(

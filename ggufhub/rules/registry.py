@@ -52,6 +52,7 @@ class Need(Enum):
     SHARDS = "every shard"
     TEMPLATE = "a chat template"
     RENDERS = "a chat template that could be run"
+    DATA = "every byte"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,7 @@ MODULES = (
     "compatibility",
     "policy_rules",
     "integrity",
+    "tensor_data",
 )
 """Modules of this package that register rules."""
 

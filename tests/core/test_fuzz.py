@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ggufhub.formats.values import ByteOrder
+from ggufhub.rules.model_samples import llama
 from tests.core.reading import report
-from tests.fuzz.differential import disagreements, tally
+from tests.fuzz.differential import disagreements, loading_disagreements, tally
 from tests.fuzz.mutants import VARIANTS, mutants, seed
+from tests.loader import needs_loader
 
 VERDICTS = {"pass", "warn", "fail", "unreadable"}
 
@@ -39,3 +41,9 @@ def test_agrees_with_the_reference_reader(version: int, tmp_path: Path) -> None:
     stream = mutants(seed(version, ByteOrder.LITTLE), ByteOrder.LITTLE, random.Random(version))
     counts, unexplained = tally(disagreements(list(islice(stream, 2_000)), tmp_path))
     assert unexplained == [], counts
+
+
+@needs_loader
+def test_agrees_with_the_full_loader(tmp_path: Path) -> None:
+    stream = mutants(llama(), ByteOrder.LITTLE, random.Random(75))
+    assert loading_disagreements(list(islice(stream, 30)), tmp_path) == []

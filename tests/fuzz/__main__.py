@@ -15,8 +15,9 @@ from itertools import islice
 from pathlib import Path
 
 from ggufhub.formats.values import ByteOrder
+from ggufhub.rules.model_samples import llama
 from tests.core.reading import report
-from tests.fuzz.differential import disagreements, tally
+from tests.fuzz.differential import disagreements, loading_disagreements, tally
 from tests.fuzz.mutants import VARIANTS, mutants, seed
 
 BATCH = 2_000
@@ -47,6 +48,17 @@ def run(count: int, maker: random.Random) -> bool:
     return good
 
 
+def run_loader(count: int, maker: random.Random) -> bool:
+    """Mutants of the smallest whole model through the full loader; whether all agreed."""
+    stream = mutants(llama(), ByteOrder.LITTLE, maker)
+    with tempfile.TemporaryDirectory() as folder:
+        found = loading_disagreements(list(islice(stream, count)), Path(folder))
+    print(f"{count:,} mutants through the full loader, {len(found)} disagreements")
+    for ours, said in found:
+        print(f"  we: {', '.join(sorted(ours)) or 'sound'}; the loader: {said or 'loads'}")
+    return not found
+
+
 def _compare(batch: list[bytes], explained: Counter[str]) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         counts, unexplained = tally(disagreements(batch, Path(folder)))
@@ -60,7 +72,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("count", type=int, nargs="?", default=100_000)
     parser.add_argument("--seed", type=int, default=75)
+    parser.add_argument("--load", type=int, default=0, help="mutants for the full loader, too")
     options = parser.parse_args()
+    if options.load and not run_loader(options.load, random.Random(options.seed)):
+        return 1
     return 0 if run(options.count, random.Random(options.seed)) else 1
 
 

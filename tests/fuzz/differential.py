@@ -7,6 +7,7 @@ from pathlib import Path
 from ggufhub.formats.tensor_types import TENSOR_TYPES
 from ggufhub.rules.tensor_table import SIZE_MAX
 from tests.core.reading import read, report
+from tests.loader import load
 from tests.reference import answers
 
 
@@ -37,6 +38,25 @@ def disagreements(
             yield data, ours, said
     for path in paths:
         path.unlink()
+
+
+def loading_disagreements(samples: list[bytes], folder: Path) -> list[tuple[set[str], str]]:
+    """Samples that the full loader takes and we call broken, or the reverse.
+
+    For each our errors and what the loader said. A load takes a quarter of a second.
+    """
+    found = []
+    path = folder / "mutant.gguf"
+    for data in samples:
+        path.write_bytes(data)
+        document = report(data).document
+        ours = {f["rule"] for f in document["findings"] if f["severity"] == "error"}
+        if document["verdict"] == "unreadable":
+            ours.add("unreadable")
+        loaded = load(path)
+        if loaded.ok == bool(ours):
+            found.append((ours, loaded.said))
+    return found
 
 
 def explain(ours: set[str], said: bool | None, data: bytes) -> str | None:
