@@ -11,6 +11,9 @@ from ggufhub.rules.model_samples import llama, llama_tensors
 from ggufhub.rules.registry import Hit, Need, Severity, Truth, model_rule
 from ggufhub.rules.split import COUNT, good_set
 from ggufhub.rules.subject import Subject
+from ggufhub.rules.tables import table
+from ggufhub.rules.tokenizer_samples import bpe
+from ggufhub.rules.vocabulary import PRE
 
 NEWER_TYPES = frozenset({"TQ1_0", "TQ2_0", "MXFP4", "NVFP4", "Q1_0", "Q2_0"})
 """Types added after the K and IQ quants; readers made before them refuse the file."""
@@ -105,6 +108,26 @@ def per_layer(subject: Subject) -> Iterator[Hit]:
             yield Hit.at_key(
                 key, f"{key.name} has {key.array.count} values.", actual=key.type_label
             )
+
+
+@model_rule(
+    "CMP005",
+    "Pre-tokenizer that another runtime lacks",
+    Severity.INFO,
+    Truth.PORTABILITY,
+    needs=(Need.TOKENS,),
+    help="Runtimes know pre-tokenizers by name and refuse others, and every new family brings one. "
+    "Compared with the names that ik_llama.cpp knew in August 2026.",
+    fix="Update the runtime.",
+    failing=lambda: bpe(pre="minicpm5"),
+    passing=bpe,
+    runtimes=("ik_llama.cpp",),
+)
+def new_pre_tokenizer(subject: Subject) -> Iterator[Hit]:
+    key, pre = subject.find(PRE), subject.vocabulary.pre
+    absent = table("runtimes")["pre_tokenizers_absent_from_ik_llama_cpp"]["names"]
+    if key is not None and subject.vocabulary.model == "gpt2" and pre in absent:
+        yield Hit.at_key(key, f"ik_llama.cpp does not know the pre-tokenizer {pre}.", actual=pre)
 
 
 @model_rule(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ggufhub.formats.model import ModelFile
 from ggufhub.limits import Limits
+from ggufhub.rules.known_templates import base_templates
 from ggufhub.rules.policy import Policy
 from ggufhub.rules.profiles import DEFAULT_PROFILE, selected
 from ggufhub.rules.registry import Hit, Need, Rule, Severity
@@ -211,6 +212,13 @@ def _not_whole(file: ModelFile, subject: Subject) -> str | None:
     return "needs every byte: only depth full reads them" if file.faults is None else None
 
 
+def _base_unknown(file: ModelFile, subject: Subject) -> str | None:
+    reason = _no_template(file, subject)
+    if reason is None and not base_templates(subject):
+        return "no base model is declared whose template is known"
+    return reason
+
+
 def _nothing(file: ModelFile, subject: Subject) -> str | None:
     return None
 
@@ -225,5 +233,6 @@ _CHECKS = {
     Need.SHARDS: _shards_missing,
     Need.TEMPLATE: _no_template,
     Need.RENDERS: _not_run,
+    Need.BASE_TEMPLATE: _base_unknown,
     Need.DATA: _not_whole,
 }

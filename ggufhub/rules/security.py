@@ -4,10 +4,13 @@ from collections.abc import Iterator
 
 from ggufhub.formats.header import Key
 from ggufhub.formats.values import ValueType
+from ggufhub.rules.known_templates import BASE_URL, base_templates
+from ggufhub.rules.model_samples import assemble
 from ggufhub.rules.registry import Hit, Need, Severity, Truth, model_rule, template_rule
 from ggufhub.rules.samples import Gguf
 from ggufhub.rules.subject import Subject
 from ggufhub.rules.template_samples import CHATML, good, with_template
+from ggufhub.templating.digest import template_digest
 from ggufhub.templating.facts import TemplateFacts
 from ggufhub.templating.hidden import hidden_characters
 
@@ -195,6 +198,34 @@ def idioms(subject: Subject, facts: TemplateFacts) -> Iterator[Hit]:
 def date_condition(subject: Subject, facts: TemplateFacts) -> Iterator[Hit]:
     for note in facts.noted("date"):
         yield Hit(f"The template has {note.text}.", key=facts.key, line=note.line)
+
+
+@template_rule(
+    "SEC014",
+    "Template is not the one of the base model",
+    Severity.INFO,
+    Truth.ADVICE,
+    needs=(Need.BASE_TEMPLATE,),
+    help="The template of the declared base model is known, and this one differs from it. Makers "
+    "of fine-tunes change templates for good reasons; an unexplained difference is worth a look.",
+    fix="Compare the two, and ask why they differ.",
+    failing=lambda: _derived("{{ messages[0].content }}"),
+    passing=lambda: assemble(_derived_keys("x") | {BASE_URL: "https://example.org/a/b"}),
+)
+def other_template(subject: Subject, facts: TemplateFacts) -> Iterator[Hit]:
+    known = base_templates(subject)
+    if facts.name == "default" and template_digest(facts.text) not in known:
+        base = subject.text(BASE_URL) or ""
+        yield Hit(f"The template differs from that of {base}.", key=facts.key, actual=base)
+
+
+def _derived_keys(template: str) -> dict[str, object]:
+    base = {BASE_URL: "https://huggingface.co/Qwen/Qwen3-0.6B"}
+    return {"general.architecture": "qwen3", **base, "tokenizer.chat_template": template}
+
+
+def _derived(template: str) -> bytes:
+    return assemble(_derived_keys(template))
 
 
 @model_rule(

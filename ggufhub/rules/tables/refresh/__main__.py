@@ -11,6 +11,7 @@ from typing import Any
 from ggufhub.rules.tables.refresh.architectures import architectures
 from ggufhub.rules.tables.refresh.converter import converter
 from ggufhub.rules.tables.refresh.keys import keys
+from ggufhub.rules.tables.refresh.templates import templates
 from ggufhub.rules.tables.refresh.tensors import tensors
 from ggufhub.rules.tables.refresh.vocabulary import vocabulary
 
@@ -20,6 +21,7 @@ TABLES = {
     "keys": keys,
     "tensors": tensors,
     "converter": converter,
+    "templates": templates,
 }
 
 _SHORT = 100
