@@ -14,7 +14,7 @@ from ggufhub.formats.detect import (
 from ggufhub.formats.detect import UNKNOWN as UNKNOWN_FORM
 from ggufhub.formats.gguf import read_gguf
 from ggufhub.formats.imatrix_dat import read_imatrix_dat
-from ggufhub.formats.kind import UNKNOWN, header_kind
+from ggufhub.formats.kind import MMPROJ, UNKNOWN, header_kind
 from ggufhub.formats.legacy.read import read_legacy
 from ggufhub.formats.llamafile import find_model
 from ggufhub.formats.model import Model, ModelFile
@@ -23,6 +23,9 @@ from ggufhub.limits import Limits
 from ggufhub.sources.base import ByteSource
 from ggufhub.sources.slice import SliceSource
 from ggufhub.sources.window import Window
+
+PROJECTOR_PREFIX = "mmproj"
+"""How files of projectors are named (the naming convention in ``docs/gguf.md``)."""
 
 TRAILING_HEAD = 64
 """Bytes enough to name what follows the data of a model."""
@@ -36,7 +39,9 @@ def load_model(source: ByteSource, limits: Limits) -> Model:
     name = shard_name(source.identity.name)
     if name is None or name.shards < 2 or not 1 <= name.number <= name.shards:
         file = load_file(source, limits)
-        return Model([file], _kind([file]))
+        kind = _kind([file])
+        companion = _text_model(source, limits) if kind == MMPROJ else None
+        return Model([file], kind, companion=companion)
     if name.shards > limits.shards:
         file = load_file(source, limits)
         over = SourceError("limit", f"More than {limits.shards} shards are not followed.")
@@ -82,6 +87,26 @@ def load_file(source: ByteSource, limits: Limits) -> ModelFile:
             file.form = IMATRIX_DAT
     file.sha256 = _digest(window)
     return file
+
+
+def _text_model(source: ByteSource, limits: Limits) -> ModelFile | None:
+    """The one other model beside a projector: with several nobody knows which is meant."""
+    own = source.identity.name
+    names = [
+        name
+        for name in source.sibling_names() or []
+        if name.endswith(".gguf") and name != own and not name.startswith(PROJECTOR_PREFIX)
+    ]
+    first = [name for name in names if (shard := shard_name(name)) is None or shard.number == 1]
+    if len(first) != 1:
+        return None
+    try:
+        with source.sibling(first[0]) as sibling:
+            return load_file(sibling, limits)
+    except BytesMissing:
+        raise
+    except SourceError:
+        return None
 
 
 def _digest(window: Window) -> str | None:

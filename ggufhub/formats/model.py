@@ -14,10 +14,12 @@ from ggufhub.sources.base import Identity
 class FaultKind(Enum):
     """What can be wrong with the data of a tensor."""
 
-    NAN = "not a number"
+    NAN = "NaN"
     INFINITE = "infinite"
-    REFUSED = "a type the reference has no check for"
-    ZERO = "nothing but zero bytes"
+    REFUSED = "refused"
+    """Of a type whose blocks the reference never takes as valid."""
+    ZERO = "zero"
+    """Nothing but zero bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,14 @@ class Model:
     """The files of one model in shard order; ``files[0]`` carries the metadata.
 
     ``missing`` names the shards that could not be had, each with the reason; ``asked`` is the
-    index of the file that was asked for.
+    index of the file that was asked for. ``companion`` is the text model beside a projector.
     """
 
     files: list[ModelFile]
     kind: str = UNKNOWN
     missing: dict[str, SourceError] = field(default_factory=dict)
     asked: int = 0
+    companion: ModelFile | None = None
 
     @property
     def opened(self) -> ModelFile:

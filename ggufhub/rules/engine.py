@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from ggufhub.formats.kind import MMPROJ
 from ggufhub.formats.model import ModelFile
 from ggufhub.limits import Limits
 from ggufhub.rules.known_templates import base_templates
@@ -219,6 +220,14 @@ def _base_unknown(file: ModelFile, subject: Subject) -> str | None:
     return reason
 
 
+def _no_companion(file: ModelFile, subject: Subject) -> str | None:
+    if subject.kind != MMPROJ:
+        return "this is no projector"
+    if subject.companion is None or subject.companion.header is None:
+        return "there is not exactly one text model beside the projector"
+    return None
+
+
 def _nothing(file: ModelFile, subject: Subject) -> str | None:
     return None
 
@@ -233,6 +242,7 @@ _CHECKS = {
     Need.SHARDS: _shards_missing,
     Need.TEMPLATE: _no_template,
     Need.RENDERS: _not_run,
+    Need.COMPANION: _no_companion,
     Need.BASE_TEMPLATE: _base_unknown,
     Need.DATA: _not_whole,
 }

@@ -147,6 +147,71 @@ def bad_adapter(subject: Subject) -> Iterator[Hit]:
         yield Hit("The adapter holds no tensors of an adapter.", key=TYPE, expected="pairs")
 
 
+PROJECTOR_OUTPUTS = {
+    "mlp": ("mm.2.weight", 1),
+    "pixtral": ("mm.2.weight", 1),
+    "lfm2": ("mm.2.weight", 1),
+    "kimivl": ("mm.2.weight", 1),
+    "qwen2vl_merger": ("mm.2.bias", 0),
+    "qwen2.5vl_merger": ("mm.2.bias", 0),
+    "qwen3vl_merger": ("mm.2.bias", 0),
+    "gemma3": ("mm.input_projection.weight", 0),
+    "gemma4v": ("mm.input_projection.weight", 1),
+    "idefics3": ("mm.model.fc.weight", 1),
+    "llama4": ("mm.model.fc.weight", 1),
+    "internvl": ("mm.model.mlp.3.weight", 1),
+}
+"""Tensor and dimension that give the width of a projector's output by its type
+(``clip_n_mmproj_embd`` in ``tools/mtmd/clip.cpp``). Other types are not judged. Deepstack layers
+of qwen3vl multiply both sides alike, so the plain width is compared."""
+
+
+def projector_set(width: int) -> dict[str, bytes]:
+    """A projector with an output of ``width`` beside the sample model, whose embedding is 32."""
+    keys = {"general.architecture": "clip", "clip.projector_type": "mlp"}
+    projector = assemble(keys, {"mm.2.weight": ((32, width), 0)})
+    return {"mmproj-sample.gguf": projector, "sample.gguf": llama()}
+
+
+@model_rule(
+    "KND005",
+    "Projector does not fit its model",
+    Severity.ERROR,
+    Truth.INVALID,
+    needs=(Need.TENSORS, Need.COMPANION),
+    help="What the projector puts out is as wide as the embedding of its text model, or images "
+    "cannot be fed in and the loader refuses the pair. Judged where exactly one text model lies "
+    "beside the projector, and for the projectors whose output is known.",
+    fix="Use the projector that was published with this model.",
+    failing=lambda: projector_set(64),
+    passing=lambda: projector_set(32),
+)
+def unfitting_projector(subject: Subject) -> Iterator[Hit]:
+    companion = subject.companion
+    assert companion is not None and companion.header is not None
+    architecture = companion.header.text("general.architecture")
+    embedding = companion.header.number(f"{architecture}.embedding_length")
+    tensor, width = _projector_output(subject)
+    if tensor is None or embedding is None or width == embedding:
+        return
+    yield Hit.at_tensor(
+        tensor,
+        f"The projector puts out {width:,} values, {companion.name} takes {embedding:,}.",
+        expected=f"{embedding:,}",
+        actual=f"{width:,}",
+    )
+
+
+def _projector_output(subject: Subject) -> tuple[Tensor | None, int]:
+    """The tensor that ends the projector, and how wide its output is."""
+    kind = subject.text("clip.projector_type") or subject.text("clip.vision.projector_type")
+    name, dimension = PROJECTOR_OUTPUTS.get(kind or "", ("", 0))
+    tensor = next((one for one in subject.tensors if one.name == name), None)
+    if tensor is None or len(tensor.shape) <= dimension:
+        return None, 0
+    return tensor, tensor.shape[dimension]
+
+
 @model_rule(
     "KND006",
     "Adapter tensors that do not pair up",

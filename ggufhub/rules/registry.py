@@ -52,6 +52,7 @@ class Need(Enum):
     SHARDS = "every shard"
     TEMPLATE = "a chat template"
     RENDERS = "a chat template that could be run"
+    COMPANION = "the one text model beside the projector"
     BASE_TEMPLATE = "the template of the base model"
     DATA = "every byte"
 

@@ -66,7 +66,9 @@ class Subject(Model):
 
     @classmethod
     def of(cls, model: Model, templates: list[TemplateFacts], policy: Policy | None = None) -> Self:
-        return cls(model.files, model.kind, model.missing, model.asked, templates, policy)
+        return cls(
+            model.files, model.kind, model.missing, model.asked, model.companion, templates, policy
+        )
 
     def template(self, name: str) -> TemplateFacts | None:
         return next((facts for facts in self.templates if facts.name == name), None)

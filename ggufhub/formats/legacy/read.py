@@ -78,7 +78,7 @@ def read_legacy(window: Window, code: str) -> Header:
     except BytesMissing as missing:
         # Headers lie between the data up to the end of the file, so ask for all of it at once.
         size = window.size or missing.offset + missing.length
-        raise BytesMissing(missing.offset, size - missing.offset) from missing
+        raise BytesMissing(missing.offset, size - missing.offset, missing.name) from missing
     return header
 
 
