@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+CORE_TESTS := tests/core tests/rules tests/templating tests/contracts
+SERVICE_TESTS := tests/hub tests/api tests/workers tests/web tests/viewer tests/browser
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-postgres lint bench fuzz
@@ -19,7 +21,8 @@ run: $(STAMP) ## serve the whole product on http://127.0.0.1:8000
 	$(BIN)/ggufhub serve
 
 test: lint ## all checks and all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(CORE_TESTS)
+	$(BIN)/python -m pytest $(SERVICE_TESTS)
 	$(MAKE) test-postgres
 
 test-postgres: $(STAMP) ## the service's tests on an embedded PostgreSQL
