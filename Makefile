@@ -34,8 +34,9 @@ lint: $(STAMP) ## style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(STAMP) ## header reading side by side with its peers
+bench: $(STAMP) ## header reading side by side with its peers; every byte against SHA-256
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.full
 
 fuzz: $(STAMP) ## 100,000 mutants through the core and against the reference reader
 	$(BIN)/python -m tests.fuzz 100000 --load 500

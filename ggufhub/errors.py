@@ -33,12 +33,16 @@ class SourceChanged(SourceError):
 
 
 class BytesMissing(SourceError):
-    """A header-only upload does not hold bytes the reader needs: ``[offset, offset + length)``."""
+    """A header-only upload does not hold bytes the reader needs: ``[offset, offset + length)``.
 
-    def __init__(self, offset: int, length: int) -> None:
+    ``name`` is the file they are missing from, which may be another shard than the one opened.
+    """
+
+    def __init__(self, offset: int, length: int, name: str | None = None) -> None:
         super().__init__("bytes_missing", f"Bytes {offset} to {offset + length - 1} are needed.")
         self.offset = offset
         self.length = length
+        self.name = name
 
 
 class FormatError(GgufHubError):

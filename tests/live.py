@@ -54,16 +54,20 @@ class Broker:
 
 
 class LiveWorker:
-    """A real Celery worker on the test database: two processes, with ``tests.workers.faults``."""
+    """A real Celery worker on the test database: two processes, with ``tests.workers.faults``.
 
-    def __init__(self) -> None:
+    ``options`` are further ones of its command line; the last of two that contradict counts.
+    """
+
+    def __init__(self, *options: str) -> None:
+        self._options = options
         self._environment = {**os.environ, "GGUFHUB_DATABASE_URL": database_url()}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         options = ["--without-gossip", "--without-mingle", "-c", "2", "-l", "ERROR"]
         celery = [sys.executable, "-m", "celery", "-A", "tests.workers.faults", "worker"]
-        self.process = subprocess.Popen([*celery, *options], env=self._environment)
+        self.process = subprocess.Popen([*celery, *options, *self._options], env=self._environment)
 
     @property
     def running(self) -> bool:

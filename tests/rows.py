@@ -20,9 +20,9 @@ def upload_of(data: bytes, *, name: str = "model.gguf", owner: Any = None) -> Up
     return upload
 
 
-def header_upload(data: bytes, size: int, *, sent: int = 0) -> Upload:
+def header_upload(data: bytes, size: int, *, sent: int = 0, name: str = "big.gguf") -> Upload:
     """A header-only upload of a file of ``size`` bytes that has sent the first ``sent``."""
-    upload = uploads.create_upload(owner=None, name="big.gguf", size=size, header_only=True)
+    upload = uploads.create_upload(owner=None, name=name, size=size, header_only=True)
     uploads.append(upload, offset=0, stream=io.BytesIO(data[:sent]), length=sent)
     return upload
 

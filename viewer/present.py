@@ -7,6 +7,7 @@ from uuid import UUID
 from django.urls import reverse
 
 from ggufhub.hub.models import Inspection
+from ggufhub.limits import HEADER
 from viewer import paths
 from viewer.numbers import human_count
 
@@ -179,4 +180,5 @@ def entry(inspection_id: UUID, row: dict[str, Any]) -> dict[str, Any]:
 def command(row: Inspection, document: dict[str, Any]) -> str:
     """The command line that makes the same report; an upload is taken from where it lies."""
     source = row.locator if row.source_kind == "url" else f"./{document['name']}"
-    return f"ggufhub check {shlex.quote(source)} --profile {row.profile} --format json"
+    depth = "" if row.depth == HEADER else f" --depth {row.depth}"
+    return f"ggufhub check {shlex.quote(source)} --profile {row.profile}{depth} --format json"

@@ -18,6 +18,10 @@ urlpatterns = [
     path("i/<uuid:inspection_id>/metadata/<key:key>", views.array, name="array"),
     path("i/<uuid:inspection_id>/compare", views.choose, name="choose"),
     path("compare/<uuid:before_id>/<uuid:after_id>/", views.compare, name="compare"),
+    path("signin", views.sign_in, name="signin"),
+    path("signout", views.sign_out, name="signout"),
+    path("tokens/", views.token_list, name="tokens"),
+    path("tokens/<slug:token_id>/revoke", views.token_revoke, name="token-revoke"),
     path("rules/", views.rules, name="rules"),
     path("rules/<slug:rule_id>/", views.rule, name="rule"),
 ]

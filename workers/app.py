@@ -1,5 +1,9 @@
 """The Celery app of the workers: ``celery -A workers.app worker -B``.
 
+A worker takes from every queue unless ``-Q`` names some. Reading every byte takes hours, so give
+the queue ``digest`` a worker of its own: ``-Q digest -c 1``, and ``-Q inspect,housekeeping`` to
+the other.
+
 Every setting here was chosen by what happens when something dies. A message is only a hint: the
 row says what to do, so messages may be lost, doubled or late without harm.
 """
@@ -13,6 +17,7 @@ from django.conf import settings
 from kombu import Queue
 
 from ggufhub.hub import queue
+from ggufhub.limits import FULL_SECONDS
 
 CHILD_DATA_BYTES = 1024**3
 """A process beyond it gets a MemoryError, which fails its one row instead of the machine."""
@@ -20,15 +25,20 @@ CHILD_DATA_BYTES = 1024**3
 SOFT_SECONDS, HARD_SECONDS = 120, 150
 """Twice ``Limits.seconds``: the core stops itself long before, unless it is stuck."""
 
+DIGEST_SOFT_SECONDS = int(FULL_SECONDS) + 600
+DIGEST_HARD_SECONDS = DIGEST_SOFT_SECONDS + 60
+"""The core stops itself at ``FULL_SECONDS`` where a network is slow; a local disk never is so."""
+
 RECONCILE_SECONDS = 10.0
+DELIVER_SECONDS = 5.0
 PRUNE_SECONDS = 3600.0
 
 app = Celery("workers", broker=settings.BROKER_URL)
 app.conf.update(
-    include=["workers.inspect", "workers.housekeeping"],
-    task_queues=(Queue(queue.QUEUE), Queue("housekeeping")),
+    include=["workers.inspect", "workers.housekeeping", "workers.hooks"],
+    task_queues=(Queue(queue.QUEUE), Queue(queue.DIGEST_QUEUE), Queue("housekeeping")),
     task_default_queue="housekeeping",
-    task_routes={queue.INSPECT: {"queue": queue.QUEUE}},
+    task_routes={task: {"queue": name} for task, name in queue.ROUTES.values()},
     task_ignore_result=True,
     task_serializer="json",
     accept_content=["json"],
@@ -57,6 +67,11 @@ app.conf.update(
             "task": "workers.reconcile",
             "schedule": RECONCILE_SECONDS,
             "options": {"expires": RECONCILE_SECONDS},
+        },
+        "deliver": {
+            "task": "workers.deliver",
+            "schedule": DELIVER_SECONDS,
+            "options": {"expires": DELIVER_SECONDS},
         },
         "prune": {
             "task": "workers.prune",

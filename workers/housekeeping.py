@@ -1,6 +1,8 @@
 """Tasks on a timer. Each may run twice at once, late, or not at all without harm."""
 
-from ggufhub.hub import uploads
+from django.utils import timezone
+
+from ggufhub.hub import idempotency, uploads
 from ggufhub.hub.reconcile import reconcile as repair
 from workers.app import app
 
@@ -13,5 +15,6 @@ def reconcile() -> None:
 
 @app.task(name="workers.prune")
 def prune() -> None:
-    """Delete uploads nobody has touched for long."""
+    """Delete uploads nobody has touched for long, and keys of submissions that are old."""
     uploads.prune()
+    idempotency.prune(timezone.now())

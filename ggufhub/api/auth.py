@@ -65,7 +65,9 @@ class HasScope(BasePermission):
         usual = "read" if request.method in SAFE_METHODS else "submit"
         needed = getattr(view, "scope", usual)
         if not tokens.allows(request.auth, needed):
-            raise Problem(HTTPStatus.FORBIDDEN, "insufficient-scope", f"The token needs the scope {needed}.")
+            raise Problem(
+                HTTPStatus.FORBIDDEN, "insufficient-scope", f"The token needs the scope {needed}."
+            )
         return True
 
 

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from ggufhub.errors import UsageError
 from ggufhub.hub.models import Inspection, Report, State
 from ggufhub.hub.selectors import TENSOR_SORTS
+from ggufhub.limits import DEPTHS, HEADER, Limits
 from ggufhub.report.render import FORMAT_NAMES
 from ggufhub.rules.policy_file import parse_policy, policy_values
 from ggufhub.rules.profiles import DEFAULT_PROFILE, PROFILES
@@ -58,10 +59,17 @@ class ExpectedInput(serializers.Serializer[Any]):
 
 
 class SubmitInput(serializers.Serializer[Any]):
-    """Exactly one of a link, an upload's id and (in a form) a file."""
+    """Exactly one of a link, one or several uploads' ids and (in a form) a file."""
 
     source = serializers.CharField(required=False, max_length=4096, help_text=SOURCES)
     upload = serializers.UUIDField(required=False, help_text="The id of an upload.")
+    uploads = serializers.ListField(
+        required=False,
+        child=serializers.UUIDField(),
+        allow_empty=False,
+        max_length=Limits().shards,
+        help_text="The ids of the uploads of one split model, in any order.",
+    )
     file = serializers.FileField(
         required=False, allow_empty_file=True, help_text="In multipart/form-data only."
     )
@@ -69,11 +77,19 @@ class SubmitInput(serializers.Serializer[Any]):
     policy = PolicyField(
         required=False, help_text="The fields of a policy file; text in JSON in a form."
     )
-    expected = ExpectedInput(required=False)
+    expected = ExpectedInput(
+        required=False,
+        help_text="A whole upload is then read at depth full, which computes its digest.",
+    )
+    depth = serializers.ChoiceField(
+        DEPTHS, default=HEADER, help_text="full reads every byte: digests, NaN in the weights."
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if sum(name in attrs for name in ("source", "upload", "file")) != 1:
-            raise serializers.ValidationError("Give exactly one of source, upload and file.")
+        if sum(name in attrs for name in ("source", "upload", "uploads", "file")) != 1:
+            raise serializers.ValidationError(
+                "Give exactly one of source, upload, uploads and file."
+            )
         return attrs
 
 
@@ -141,6 +157,7 @@ class ReadsOutput(serializers.Serializer[Any]):
 
 
 class NeedsOutput(serializers.Serializer[Any]):
+    upload = serializers.UUIDField(help_text="The id of the upload the bytes belong to.")
     offset = serializers.IntegerField()
     length = serializers.IntegerField()
 
@@ -169,6 +186,7 @@ class InspectionOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     source = SourceOutput()
     profile = serializers.CharField()
+    depth = serializers.ChoiceField(DEPTHS)
     policy = serializers.JSONField(help_text="The policy given; empty where there is none.")
     stage = serializers.CharField()
     reads = ReadsOutput()
@@ -255,6 +273,7 @@ def inspection_dict(row: Inspection) -> dict[str, Any]:
             "upload": str(row.upload_id) if row.upload_id else None,
         },
         "profile": row.profile,
+        "depth": row.depth,
         "policy": row.policy,
         "stage": row.stage,
         "reads": {"requests": row.requests, "bytes": row.bytes_read},

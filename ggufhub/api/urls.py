@@ -10,7 +10,8 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from ggufhub.api.views import exports, inspections, reports, rules, uploads
+from ggufhub.api import schema  # noqa: F401  (describes our authentication to the generator)
+from ggufhub.api.views import exports, inspections, parts, reports, rules, tokens, uploads, webhooks
 
 
 class AnyText(StringConverter):
@@ -47,6 +48,13 @@ urlpatterns = [
     path("reports/<uuid:id>/tensors", reports.Tensors.as_view(), name="tensors"),
     path("reports/<uuid:id>/findings", reports.Findings.as_view(), name="findings"),
     path("reports/<uuid:id>/layout", reports.Layout.as_view(), name="layout"),
+    path("reports/<uuid:id>/template", parts.Templates.as_view(), name="template"),
+    path("reports/<uuid:id>/memory", parts.Memory.as_view(), name="memory"),
+    path("tokens", tokens.Tokens.as_view(), name="tokens"),
+    path("tokens/<str:id>", tokens.OneToken.as_view(), name="token"),
+    path("webhooks", webhooks.Webhooks.as_view(), name="webhooks"),
+    path("webhooks/<uuid:id>", webhooks.OneWebhook.as_view(), name="webhook"),
+    path("webhooks/<uuid:id>/deliveries", webhooks.Deliveries.as_view(), name="deliveries"),
     path("uploads", uploads.Uploads.as_view(), name="uploads"),
     path("uploads/<uuid:id>", uploads.OneUpload.as_view(), name="upload"),
     path("profiles", rules.Profiles.as_view(), name="profiles"),

@@ -11,6 +11,7 @@ from ggufhub.cli.codes import CLEAN, FAIL_ON, FINDINGS, UNREADABLE
 from ggufhub.cli.screen import Progress, add_output, colours, output
 from ggufhub.cli.targets import add_network, expand
 from ggufhub.errors import UsageError
+from ggufhub.limits import DEPTHS, FULL, HEADER
 from ggufhub.report.render import FORMAT_NAMES
 
 if TYPE_CHECKING:
@@ -43,7 +44,14 @@ def _add_judgement(parser: argparse.ArgumentParser) -> None:
         "--write-baseline", type=Path, metavar="FILE", help="take all findings as known from now on"
     )
     group.add_argument("--fail-on", choices=tuple(FAIL_ON), default="error")
-    group.add_argument("--expect-sha256", metavar="HEX", help="the digest the one file must have")
+    group.add_argument(
+        "--expect-sha256",
+        metavar="HEX",
+        help="the digest the one file must have; every byte of a local file is then read",
+    )
+    group.add_argument(
+        "--depth", choices=DEPTHS, default=HEADER, help="full reads every byte, of links as well"
+    )
 
 
 def _add_printing(parser: argparse.ArgumentParser) -> None:
@@ -123,6 +131,8 @@ def _inspector(options: argparse.Namespace) -> Callable[..., Document]:
 
         if options.expect_sha256 is not None:
             raise UsageError("--expect-sha256 needs the whole file; a server sees the header only")
+        if options.depth == FULL:
+            raise UsageError("--depth full needs the whole file; a server sees the header only")
         token = options.token or os.environ.get("GGUFHUB_TOKEN")
         server = Server(options.server, token, options.timeout)
         return partial(server.inspect, profile=profile, policy=policy)
@@ -132,6 +142,7 @@ def _inspector(options: argparse.Namespace) -> Callable[..., Document]:
         profile=profile,
         policy=policy,
         expected=_expected(options.expect_sha256),
+        depth=options.depth,
     )
 
 

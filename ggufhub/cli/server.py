@@ -1,4 +1,5 @@
-"""`--server`: let a ggufhub server judge a model. Of a local file only the header is sent.
+"""`--server`: let a ggufhub server judge a model. Of local files only the headers are sent, and
+those of all shards of a split model together.
 
 The upload is resumable (tus 1.0): the server says which bytes it still needs, and after a broken
 connection how many have arrived.
@@ -14,7 +15,8 @@ from typing import Any, BinaryIO
 
 from ggufhub.cli.exchange import Answer, Connection
 from ggufhub.errors import ServerError, SourceError, UsageError
-from ggufhub.limits import MIB
+from ggufhub.formats.naming import shard_name
+from ggufhub.limits import MIB, Limits
 from ggufhub.report.build import unreadable
 from ggufhub.rules.policy import Policy
 from ggufhub.rules.policy_file import policy_values
@@ -48,29 +50,36 @@ class Server:
         if policy is not None:
             order["policy"] = policy_values(policy)
         if is_remote(source):
-            return self._follow(source, {**order, "source": source}, None, deadline)
+            return self._follow(source, {**order, "source": source}, {}, deadline)
         try:
-            with Path(source).open("rb") as file:
-                upload = self._create(file, Path(source).name, deadline)
-                self._send(upload, file, 0, FIRST_BYTES, deadline)
-                return self._follow(source, {**order, "upload": upload}, file, deadline)
+            files: dict[str, Path] = {}
+            for path in _shards(Path(source)):
+                upload = self._create(path, deadline)
+                self._send(upload, path, 0, FIRST_BYTES, deadline)
+                files[upload] = path
+            return self._follow(source, {**order, "uploads": list(files)}, files, deadline)
         except OSError as error:
             problem = SourceError("not_found", f"{source} cannot be read: {error.strerror}")
             return unreadable(source, problem, profile).document
 
-    def _create(self, file: BinaryIO, name: str, deadline: float) -> str:
-        size = os.fstat(file.fileno()).st_size
-        encoded = base64.b64encode(name.encode("utf-8", "surrogateescape")).decode()
+    def _create(self, path: Path, deadline: float) -> str:
+        encoded = base64.b64encode(path.name.encode("utf-8", "surrogateescape")).decode()
         headers = {
-            "Upload-Length": str(size),
+            "Upload-Length": str(path.stat().st_size),
             "Upload-Metadata": f"filename {encoded},header_only",
         }
         answer = self._call("POST", "uploads", deadline, headers=headers)
         upload: str = answer.json()["id"]
         return upload
 
-    def _send(self, upload: str, file: BinaryIO, start: int, end: int, deadline: float) -> None:
+    def _send(self, upload: str, path: Path, start: int, end: int, deadline: float) -> None:
         """Send ``[start, end)``, or what the file has of it; go on from where the server says."""
+        with path.open("rb") as file:  # only now: of 512 shards not all are open at once
+            self._send_open(upload, file, start, end, deadline)
+
+    def _send_open(
+        self, upload: str, file: BinaryIO, start: int, end: int, deadline: float
+    ) -> None:
         end = min(end, os.fstat(file.fileno()).st_size)
         place, failures = f"uploads/{upload}", 0
         while start < end:
@@ -93,14 +102,13 @@ class Server:
             start = int(self._call("HEAD", place, deadline).headers["Upload-Offset"])
 
     def _follow(
-        self, source: str, order: Document, file: BinaryIO | None, deadline: float
+        self, source: str, order: Document, files: dict[str, Path], deadline: float
     ) -> Document:
-        """Submit, feed the server what it needs, and fetch the report."""
+        """Submit, feed the server what it needs of ``files`` (by upload), and fetch the report."""
         for state in self._states(order, deadline):
-            if state["needs"] and file is not None:
-                start = state["needs"]["offset"]
-                end = start + state["needs"]["length"]
-                self._send(order["upload"], file, start, end, deadline)
+            if needs := state["needs"]:
+                start, upload = needs["offset"], needs["upload"]
+                self._send(upload, files[upload], start, start + needs["length"], deadline)
             if state["state"] == "done":
                 answer = self._call("GET", f"reports/{state['id']}", deadline)
                 return {**answer.json(), "source": source}
@@ -145,6 +153,16 @@ class Server:
                 raise refusal(answer)
             time.sleep(max(0.0, min(answer.retry_after(attempt), deadline - time.monotonic())))
             attempt += 1
+
+
+def _shards(path: Path) -> list[Path]:
+    """The shards beside ``path`` that make one model with it, in order; else ``path`` alone."""
+    name = shard_name(path.name)
+    if name is None or not 1 <= name.number <= name.shards <= Limits().shards:
+        return [path]
+    names = (name.sibling(number) for number in range(1, name.shards + 1))
+    shards = (path.with_name(sibling) for sibling in names)
+    return [shard for shard in shards if shard == path or shard.is_file()]
 
 
 def refusal(answer: Answer) -> ServerError | UsageError:

@@ -7,7 +7,6 @@ broker is down everybody is let in: it is a guard against floods, not a lock.
 import logging
 from dataclasses import dataclass
 from functools import cache
-from urllib.parse import urlsplit
 
 import redis
 from django.conf import settings
@@ -87,11 +86,10 @@ def _script() -> redis.commands.core.Script:
 
 
 def _client(url: str) -> redis.Redis:
-    parts = urlsplit(url)
-    # The queue's library has a name of its own for a unix socket.
-    scheme = {"redis+socket": "unix"}.get(parts.scheme, parts.scheme)
+    # The queue's library has names of its own for a unix socket and for the database on it.
+    url = url.replace("redis+socket:", "unix:", 1).replace("virtual_host=", "db=", 1)
     return redis.Redis.from_url(
-        parts._replace(scheme=scheme).geturl(),
+        url,
         socket_timeout=TIMEOUT_SECONDS,
         socket_connect_timeout=TIMEOUT_SECONDS,
         # Once more at once: the broker may have been restarted since the last call.

@@ -52,7 +52,7 @@ def reserve(caller: str, key: str, digest: str) -> Inspection | None:
 
 
 def bind(caller: str, key: str, inspection: Inspection) -> None:
-    """Let the reserved ``key`` stand for ``inspection``. Call it in the transaction that made it."""
+    """Let the reserved ``key`` stand for ``inspection``, in the transaction that makes it."""
     IdempotencyKey.objects.filter(caller=caller, key=key).update(inspection=inspection)
 
 

@@ -6,6 +6,7 @@ columns beside them hold clipped, clamped copies, because PostgreSQL refuses wha
 
 import uuid
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -72,8 +73,9 @@ class Inspection(models.Model):
     """One run over one model. The row is the truth; a queue message only points at it.
 
     ``attempt`` fences the worker: who holds an older number can write nothing. ``losses`` counts
-    the workers that died holding it. ``needs_until`` is the end (in bytes) of what a header-only
-    upload must hold before the row may be claimed again; ``not_before`` is the time a server asked
+    the workers that died holding it. ``needs_until`` is the end (in bytes) of what the header-only
+    ``needs_upload`` must hold before the row may be claimed again; ``upload`` is the file that is
+    opened, and ``shards`` are those sent with it. ``not_before`` is the time a server asked
     us to wait for, ``postponed`` how often one did. ``target`` is the link as given, which may
     carry a signature: only the worker reads it; people are shown ``locator``. ``policy`` holds
     the fields of a checked policy (see ``rules.policy_file``), empty where there is none.
@@ -104,6 +106,9 @@ class Inspection(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
     needs_until = models.BigIntegerField(null=True, blank=True)
+    needs_upload = models.ForeignKey(
+        Upload, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
     not_before = models.DateTimeField(null=True, blank=True)
     postponed = models.IntegerField(default=0)
 
@@ -134,12 +139,27 @@ class Inspection(models.Model):
         return self.state not in OPEN_STATES
 
     @property
-    def needs(self) -> dict[str, int] | None:
-        """The next bytes a header-only upload must send (offset and length), or None."""
-        if self.is_final or self.needs_until is None or self.upload is None:
+    def needs(self) -> dict[str, Any] | None:
+        """The next bytes to send: the id of their upload, offset and length; or None."""
+        upload = self.needs_upload
+        if self.is_final or self.needs_until is None or upload is None:
             return None
-        missing = self.needs_until - self.upload.received
-        return {"offset": self.upload.received, "length": missing} if missing > 0 else None
+        missing = self.needs_until - upload.received
+        if missing <= 0:
+            return None
+        return {"upload": str(upload.pk), "offset": upload.received, "length": missing}
+
+
+class Shard(models.Model):
+    """A further file of an inspection of several uploads; no upload where that was deleted."""
+
+    inspection = models.ForeignKey(Inspection, on_delete=models.CASCADE, related_name="shards")
+    upload = models.ForeignKey(
+        Upload, null=True, on_delete=models.SET_NULL, related_name="shard_of"
+    )
+
+    def __str__(self) -> str:
+        return f"{self.upload} of {self.inspection_id}"
 
 
 class ArrayBlob(models.Model):
@@ -280,3 +300,56 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.id})"
+
+
+class Webhook(models.Model):
+    """An address that is told when an inspection of ``owner`` has ended.
+
+    ``url`` may carry a credential: only the worker reads it, people are shown ``locator``.
+    ``secret`` is kept as it is, because every delivery is signed with it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE
+    )
+    url = models.TextField()
+    locator = models.TextField()
+    secret = models.CharField(max_length=64)
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-created", "-id"]
+
+    def __str__(self) -> str:
+        return self.locator
+
+
+class Delivery(models.Model):
+    """One message to one webhook; without ``next_at`` it is delivered or given up."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    inspection = models.ForeignKey(Inspection, on_delete=models.CASCADE, related_name="deliveries")
+    attempts = models.IntegerField(default=0)
+    next_at = models.DateTimeField(null=True, default=timezone.now, db_index=True)
+    status = models.IntegerField(null=True)
+    error = models.TextField(blank=True, default="")
+    created = models.DateTimeField(default=timezone.now)
+    delivered = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created", "-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["webhook", "inspection"], name="delivery_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.state}, {self.attempts} attempts"
+
+    @property
+    def state(self) -> str:
+        """``delivered``, ``pending`` or ``given up``."""
+        if self.delivered is not None:
+            return "delivered"
+        return "given up" if self.next_at is None else "pending"

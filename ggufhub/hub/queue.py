@@ -13,15 +13,21 @@ from django.conf import settings
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-INSPECT = "workers.inspect"
-QUEUE = "inspect"
+from ggufhub.limits import FULL, HEADER
+
+INSPECT, DIGEST = "workers.inspect", "workers.digest"
+QUEUE, DIGEST_QUEUE = "inspect", "digest"
+
+ROUTES = {HEADER: (INSPECT, QUEUE), FULL: (DIGEST, DIGEST_QUEUE)}
+"""Task and queue by depth: reading every byte takes hours, which no header shall wait for."""
 
 TRANSPORT_OPTIONS = {
     # A broker that accepts and then says nothing must not hold a web thread for a minute.
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
     "socket_keepalive": True,
-    # Longer than any task: a message that is still being worked on must not be handed out twice.
+    # Longer than any task that reads headers: what is being worked on is not handed out twice. The
+    # digest of a large file takes longer; its second message finds a claimed row and ends there.
     "visibility_timeout": 600,
     "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
@@ -45,21 +51,22 @@ def _app() -> Celery:
     return app
 
 
-def send_inspect(inspection_id: UUID) -> bool:
+def send_inspect(inspection_id: UUID, depth: str = HEADER) -> bool:
     """Ask for one inspection; False if the broker cannot take it now. The task id is the row's."""
     name = str(inspection_id)
+    task, queue = ROUTES[depth]
     try:
-        _app().send_task(INSPECT, args=[name], task_id=name, queue=QUEUE)
+        _app().send_task(task, args=[name], task_id=name, queue=queue)
     except (OperationalError, RedisError, OSError) as error:
         log.warning("inspection %s was not sent, the broker failed: %s", name, error)
         return False
     return True
 
 
-def waiting() -> int | None:
-    """How many messages wait in the queue; None if the broker does not answer."""
+def waiting(depth: str = HEADER) -> int | None:
+    """How many messages wait in the depth's queue; None if the broker does not answer."""
     try:
         with _app().connection_for_write() as connection:
-            return int(connection.default_channel.client.llen(QUEUE))
+            return int(connection.default_channel.client.llen(ROUTES[depth][1]))
     except (OperationalError, RedisError, OSError):
         return None

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from ggufhub.hub import queue, services
 from ggufhub.hub.models import Inspection, State
+from ggufhub.limits import DEPTHS
 
 GRACE = timedelta(seconds=5)
 """A row this young is being sent by whoever made it."""
@@ -30,23 +31,23 @@ def reconcile(now: datetime | None = None) -> int:
     now = now or timezone.now()
     services.expire(now)
     _give_up_waiting(now)
-    return _resend(now)
+    return sum(_resend(now, depth) for depth in DEPTHS)
 
 
 def _give_up_waiting(now: datetime) -> None:
     waiting = Inspection.objects.filter(state=State.QUEUED, needs_until__isnull=False)
-    silent = Q(upload=None) | Q(upload__touched__lt=now - BYTES_WITHIN)
+    silent = Q(needs_upload=None) | Q(needs_upload__touched__lt=now - BYTES_WITHIN)
     for row in waiting.filter(silent):
         services.abandon(row)
 
 
-def _resend(now: datetime) -> int:
-    waiting = queue.waiting()
+def _resend(now: datetime, depth: str) -> int:
+    waiting = queue.waiting(depth)
     if waiting is None:
         return 0
     patience = FORGOTTEN_AFTER if waiting else DRAINED_AFTER
     unsent = Q(sent_at=None, created__lt=now - GRACE)
-    rows = services.due(now)
+    rows = services.due(now).filter(depth=depth)
     due = rows.filter(unsent | Q(sent_at__lt=now - patience)).order_by("created")
     sent = 0
     for inspection_id in due.values_list("pk", flat=True)[:BATCH]:

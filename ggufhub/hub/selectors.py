@@ -3,7 +3,7 @@
 Documents come from a small cache and are shared: treat what these functions return as read-only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -24,7 +24,8 @@ class NoSuchArray(LookupError):
 
 def visible(user: Any) -> QuerySet[Inspection]:
     """The inspections ``user`` may see: all in open mode and for superusers, else their own."""
-    rows = Inspection.objects.select_related("report", "upload").defer("report__document")
+    rows = Inspection.objects.select_related("report", "needs_upload")
+    rows = rows.defer("report__document")
     if settings.AUTH_MODE == "open" or (user is not None and user.is_superuser):
         return rows
     if user is None or not user.is_authenticated:
@@ -38,7 +39,7 @@ def recent(user: Any, limit: int) -> list[Inspection]:
 
 
 def get_inspection(user: Any, id: UUID | str) -> Inspection:
-    """One inspection with its report and upload joined; ``Inspection.DoesNotExist`` if hidden."""
+    """One inspection with its report joined; ``Inspection.DoesNotExist`` if hidden."""
     return visible(user).get(pk=id)
 
 
@@ -151,9 +152,21 @@ def findings(report: Report, *, severity: str = "", rule: str = "") -> list[dict
 
 def get_upload(user: Any, id: UUID | str) -> Upload:
     """One upload of ``user`` (any, in open mode); ``Upload.DoesNotExist`` if hidden."""
+    return _uploads(user).get(pk=id)
+
+
+def get_uploads(user: Any, ids: Sequence[UUID]) -> list[Upload]:
+    """The uploads with these ids, in their order; ``Upload.DoesNotExist`` if one is hidden."""
+    found = _uploads(user).in_bulk(ids)
+    if not found.keys() >= set(ids):
+        raise Upload.DoesNotExist
+    return [found[id] for id in ids]
+
+
+def _uploads(user: Any) -> QuerySet[Upload]:
     rows = Upload.objects.all()
     if settings.AUTH_MODE != "open":
         rows = (
             rows.filter(owner=user) if user is not None and user.is_authenticated else rows.none()
         )
-    return rows.get(pk=id)
+    return rows

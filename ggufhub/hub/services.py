@@ -6,7 +6,7 @@ worker claims the row, receives its attempt number, and may write only while tha
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -18,9 +18,9 @@ from django.utils import timezone
 
 from ggufhub.errors import UsageError
 from ggufhub.hub import queue, storing
-from ggufhub.hub.models import OPEN_STATES, Inspection, State, Upload
+from ggufhub.hub.models import OPEN_STATES, Inspection, Shard, State, Upload
 from ggufhub.hub.values import clip
-from ggufhub.limits import Limits
+from ggufhub.limits import FULL, HEADER, Limits
 from ggufhub.report.document import Report as BuiltReport
 from ggufhub.rules.profiles import DEFAULT_PROFILE
 
@@ -53,6 +53,7 @@ def submit_url(
     profile: str = DEFAULT_PROFILE,
     policy: Mapping[str, Any] | None = None,
     expected: Mapping[str, str] | None = None,
+    depth: str = HEADER,
 ) -> Inspection:
     """Queue the inspection of a link, or of a name such as ``hf://…``, ``ollama://…``,
     ``owner/repository``. ``UsageError`` if it is neither. ``expected`` holds the digests (hex)
@@ -65,7 +66,7 @@ def submit_url(
         raise UsageError(f"A link may have at most {URL_LENGTH} characters.")
     if not target.isprintable() or " " in target:
         raise UsageError("A link holds no spaces and no control characters.")
-    locator, name = _name(target) if _MODEL_NAME.fullmatch(target) else _link(target)
+    locator, name = _name(target) if _MODEL_NAME.fullmatch(target) else parse_link(target)
     return _queue(
         owner=owner,
         source_kind="url",
@@ -75,6 +76,7 @@ def submit_url(
         profile=profile,
         policy=policy or {},
         expected=expected or {},
+        depth=depth,
     )
 
 
@@ -83,8 +85,8 @@ def _name(target: str) -> tuple[str, str]:
     return target, unquote(target.rstrip("/").rpartition("/")[2])
 
 
-def _link(target: str) -> tuple[str, str]:
-    """What is shown of an http(s) link, and the name of its file."""
+def parse_link(target: str) -> tuple[str, str]:
+    """What is shown of an http(s) link, and the name of its file. ``UsageError`` if it is none."""
     try:
         parts = urlsplit(target)
         known = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -107,29 +109,53 @@ def submit_upload(
     *,
     owner: Any,
     upload: Upload,
+    others: Sequence[Upload] = (),
     profile: str = DEFAULT_PROFILE,
     policy: Mapping[str, Any] | None = None,
     expected: Mapping[str, str] | None = None,
+    depth: str = HEADER,
 ) -> Inspection:
-    """Queue the inspection of an upload; a whole-file upload must be complete by now."""
-    if not upload.complete and not upload.header_only:
-        raise UsageError(f"The upload holds {upload.received} of {upload.size} bytes.")
+    """Queue the inspection of an upload, or of a split model: ``others`` are its further shards.
+
+    Where a digest is expected every byte is read, if all were sent: only they can tell.
+    ``UsageError`` where a whole-file upload is not complete, two files have one name, or depth
+    ``full`` is asked for and only headers were sent.
+    """
+    first, *further = _in_order([upload, *others])
+    whole = all(one.complete for one in (first, *further))
+    if depth == FULL and not whole:
+        raise UsageError("Depth full needs every byte, and only the header was uploaded.")
     return _queue(
+        further,
         owner=owner,
         source_kind="upload",
-        locator=upload.name,
-        name=upload.name,
-        upload=upload,
-        size=upload.size,
+        locator=first.name,
+        name=first.name,
+        upload=first,
+        size=first.size,
         profile=profile,
         policy=policy or {},
         expected=expected or {},
+        depth=FULL if expected and whole else depth,
     )
 
 
+def _in_order(uploads: Sequence[Upload]) -> list[Upload]:
+    """The uploads of one inspection with the first shard first; ``UsageError`` as above."""
+    if len({upload.name for upload in uploads}) < len(uploads):
+        raise UsageError("Two of the uploads have the same name.")
+    for upload in uploads:
+        if not upload.complete and not upload.header_only:
+            missing = f"{upload.received} of {upload.size} bytes"
+            raise UsageError(f"The upload of {upload.name} holds {missing}.")
+    # The numbers in the names of shards have five digits each: names sort as they do.
+    return sorted(uploads, key=lambda upload: upload.name)
+
+
 @transaction.atomic
-def _queue(**fields: Any) -> Inspection:
+def _queue(shards: Sequence[Upload] = (), **fields: Any) -> Inspection:
     inspection = Inspection.objects.create(**fields)
+    Shard.objects.bulk_create(Shard(inspection=inspection, upload=upload) for upload in shards)
     _send_after_commit(inspection.pk)
     return inspection
 
@@ -140,11 +166,11 @@ def _send_after_commit(inspection_id: UUID) -> None:
 
 def send(inspection_id: UUID) -> bool:
     """Send the message for a queued row and note the time; False if the broker is down."""
-    sent = queue.send_inspect(inspection_id)
+    rows = Inspection.objects.filter(pk=inspection_id)
+    depth = rows.values_list("depth", flat=True).first()
+    sent = depth is not None and queue.send_inspect(inspection_id, depth)
     if sent:
-        Inspection.objects.filter(pk=inspection_id, state=State.QUEUED).update(
-            sent_at=timezone.now()
-        )
+        rows.filter(state=State.QUEUED).update(sent_at=timezone.now())
     return sent
 
 
@@ -245,9 +271,12 @@ def _fail(rows: Any, code: str, message: str, **changes: Any) -> bool:
     return bool(changed)
 
 
-def need_bytes(inspection_id: UUID | str, attempt: int, *, offset: int, length: int) -> bool:
+def need_bytes(
+    inspection_id: UUID | str, attempt: int, *, offset: int, length: int, name: str | None = None
+) -> bool:
     """Put the row back until its header-only upload holds ``[offset, offset + length)``.
 
+    ``name`` tells which of its uploads: that of the file opened where it is None.
     A header longer than the limit fails here. False if this attempt no longer holds the row.
     """
     until, most = offset + length, Limits().header_bytes
@@ -255,19 +284,31 @@ def need_bytes(inspection_id: UUID | str, attempt: int, *, offset: int, length: 
         message = f"The header needs more than the {most} bytes a header may have."
         return fail(inspection_id, attempt, code="limit", message=message)
     with transaction.atomic():
-        upload_id = _held(inspection_id, attempt).values_list("upload", flat=True).first()
         # The same lock ``uploads`` takes: bytes that arrive meanwhile are seen here or see us.
-        upload = Upload.objects.select_for_update().filter(pk=upload_id).first()
+        rows = Upload.objects.select_for_update()
+        upload = rows.filter(pk=_upload_id(inspection_id, name)).first()
         changed = _held(inspection_id, attempt).update(
             state=State.QUEUED,
             stage="waiting for bytes",
             lease_until=None,
             sent_at=None,
             needs_until=until,
+            needs_upload=upload,
         )
         if upload is not None:
+            # The others of a set may have kept the sender busy: its time runs from here.
+            Upload.objects.filter(pk=upload.pk).update(touched=timezone.now())
             bytes_arrived(upload)
     return bool(changed)
+
+
+def _upload_id(inspection_id: UUID | str, name: str | None) -> UUID | None:
+    """Which upload of an inspection is called ``name``: their names are distinct."""
+    if name is not None:
+        shards = Shard.objects.filter(inspection=inspection_id, upload__name=name)
+        if (found := shards.values_list("upload", flat=True).first()) is not None:
+            return found
+    return Inspection.objects.filter(pk=inspection_id).values_list("upload", flat=True).first()
 
 
 def postpone(inspection_id: UUID | str, attempt: int, *, seconds: float) -> bool:
@@ -297,7 +338,7 @@ def postpone(inspection_id: UUID | str, attempt: int, *, seconds: float) -> bool
 def bytes_arrived(upload: Upload) -> None:
     """Queue again what waited for bytes ``upload`` now holds. Call it inside a transaction."""
     rows = Inspection.objects.filter(
-        upload=upload, state=State.QUEUED, needs_until__lte=upload.received
+        needs_upload=upload, state=State.QUEUED, needs_until__lte=upload.received
     )
     for inspection_id in rows.values_list("pk", flat=True):
         if rows.filter(pk=inspection_id).update(needs_until=None, stage=""):

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from ggufhub.errors import GgufHubError, UsageError
@@ -180,8 +181,8 @@ def prune(now: datetime | None = None) -> int:
     Also removes files without a row: what a crash left. Returns how many uploads were deleted.
     """
     oldest = (now or timezone.now()) - timedelta(hours=settings.UPLOAD_KEEP_HOURS)
-    stale = Upload.objects.filter(touched__lt=oldest).exclude(inspection__state__in=OPEN_STATES)
-    uploads = list(stale)
+    needed = Q(inspection__state__in=OPEN_STATES) | Q(shard_of__inspection__state__in=OPEN_STATES)
+    uploads = list(Upload.objects.filter(touched__lt=oldest).exclude(needed))
     for upload in uploads:
         delete_upload(upload)
     known = {upload.path for upload in Upload.objects.all()}

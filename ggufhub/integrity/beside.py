@@ -8,7 +8,7 @@ from ggufhub.errors import SourceError
 from ggufhub.formats.model import Model, ModelFile
 from ggufhub.integrity.manifests import is_manifest, parse_manifest
 from ggufhub.limits import MIB
-from ggufhub.sources.base import ByteSource, Digest, Layer
+from ggufhub.sources.base import EXPECTED, ByteSource, Digest, Layer
 
 MANIFEST_BYTES = 1 * MIB
 """A listing of 10,000 files takes 800 KB."""
@@ -26,7 +26,8 @@ LAYER_FILES = ("template", "system", "params")
 def add_evidence(model: Model, source: ByteSource, expected: Mapping[str, str]) -> None:
     """Give every file of ``model`` the digests known of it, each with its basis.
 
-    ``expected`` holds the user's own, by algorithm, of the file that was asked for. What cannot
+    ``expected`` holds the user's own, by algorithm, of the file that was asked for (of the model
+    inside, where that is a program with a model in it). What cannot
     be read beside the model is left out: it is no fault of the model.
     """
     names = _names_beside(source)
@@ -44,8 +45,8 @@ def add_evidence(model: Model, source: ByteSource, expected: Mapping[str, str]) 
             if is_manifest(name, file.name)
             for entry in manifest.about(file.name)
         ]
-        if file is model.opened and file.archive is None:
-            found += [Digest(name, hexes, "expected by you") for name, hexes in expected.items()]
+        if file is model.opened:
+            found += [Digest(name, hexes, EXPECTED) for name, hexes in expected.items()]
         if file.sha256 is not None:
             found.append(Digest("sha256", file.sha256, "computed from all bytes"))
         _add_digests(file, found)

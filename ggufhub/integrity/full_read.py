@@ -17,7 +17,7 @@ from ggufhub.limits import MIB
 from ggufhub.sources.base import ByteSource, Identity
 from ggufhub.sources.slice import SliceSource
 
-CHUNK = 16 * MIB
+CHUNK = 8 * MIB
 """Bytes of one read, so of one request where the file is remote."""
 
 BUFFERS = 3
@@ -72,7 +72,7 @@ def _read_file(
     offset = 0
     with ThreadPoolExecutor(1) as pool:
         for buffer in cycle(buffers):
-            if len(hashing) == len(buffers) - 1:
+            if len(hashing) == len(buffers):
                 hashing.popleft().result()
             wanted = len(buffer) if size is None else min(len(buffer), size - offset)
             part = buffer[: source.readinto(offset, buffer[:wanted])]

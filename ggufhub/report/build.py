@@ -22,7 +22,7 @@ from ggufhub.formats.header import Header
 from ggufhub.formats.load import load_model
 from ggufhub.formats.model import Model, ModelFile
 from ggufhub.integrity.beside import add_evidence
-from ggufhub.limits import Limits
+from ggufhub.limits import FULL, HEADER, Limits
 from ggufhub.report import contents
 from ggufhub.report.codec import Json, safe_text
 from ggufhub.report.document import REPORT_SCHEMA, Report
@@ -52,6 +52,7 @@ def inspect(
     progress: Progress | None = None,
     arrays: bool = True,
     expected: Mapping[str, str] | None = None,
+    depth: str = HEADER,
 ) -> Report:
     """Inspect one model and report on it, whatever its bytes hold.
 
@@ -59,25 +60,24 @@ def inspect(
     ``BytesMissing``: a header-only upload has to grow before there is anything to report.
     ``arrays=False`` leaves the large arrays out of the result. ``expected`` holds digests (hex)
     that the file must have, by algorithm. A file that changes while it is read is read anew once.
+    At depth ``full`` every byte of every file is read; ``limits`` must allow it the time.
     ``UsageError`` for a profile that does not exist.
     """
     limits = limits or Limits()
     clock = _Clock()
-    if progress is not None:
-        report_progress = progress
-        source.reads.listener = lambda reads: report_progress("reading", reads)
+    stage = _Stage(source.reads, progress)
     try:
-        model = _load(source, limits, expected or {}, clock)
+        model = _load(source, limits, expected or {}, depth, stage, clock)
     except BytesMissing:
         raise
     except GgufHubError as error:
-        return unreadable(source.locator, error, profile, source.reads, policy)
+        return unreadable(source.locator, error, profile, source.reads, policy, depth)
     with clock.stage("templates"):
         subject = Subject.of(model, template_facts(model), policy)
     with clock.stage("rules"):
         outcome = evaluate(subject, limits, profile)
     with clock.stage("report"):
-        document = _document(subject, outcome, profile, source.reads, _problem(subject))
+        document = _document(subject, outcome, profile, source.reads, _problem(subject), depth)
         header = model.header
         packed = contents.packed_arrays(header) if arrays and header is not None else {}
     document["seconds"] = clock.seconds
@@ -99,16 +99,48 @@ class _Clock:
             self.seconds[name] = round(time.perf_counter() - began, 4)
 
 
-def _load(source: ByteSource, limits: Limits, expected: Mapping[str, str], clock: _Clock) -> Model:
+class _Stage:
+    """Tells the listener what is being done with every change of ``reads``."""
+
+    def __init__(self, reads: Reads, progress: Progress | None) -> None:
+        self._name = "reading"
+        if progress is not None:
+            reads.listener = lambda reads: progress(self._name, reads)
+
+    def every_byte(self, done: int, total: int | None) -> None:
+        """``done`` of ``total`` bytes of the model were read."""
+        share = "" if total is None else f", {100 * done // max(total, 1)} % of {total:,} bytes"
+        self._name = f"reading every byte{share}"
+
+
+def _load(
+    source: ByteSource,
+    limits: Limits,
+    expected: Mapping[str, str],
+    depth: str,
+    stage: _Stage,
+    clock: _Clock,
+) -> Model:
     """The model with all that is known about its files."""
-    with clock.stage("read"):
-        try:
-            model = load_model(source, limits)
-        except SourceChanged:
-            source.reset()
-            model = load_model(source, limits)
+    try:
+        model = _read(source, limits, depth, stage, clock)
+    except SourceChanged:
+        source.reset()
+        model = _read(source, limits, depth, stage, clock)
     with clock.stage("digests"):
         add_evidence(model, source, expected)
+    return model
+
+
+def _read(source: ByteSource, limits: Limits, depth: str, stage: _Stage, clock: _Clock) -> Model:
+    with clock.stage("read"):
+        model = load_model(source, limits)
+    if depth == FULL:
+        from ggufhub.integrity.full_read import read_whole  # numpy, which a header does not need
+
+        stage.every_byte(0, None)
+        with clock.stage("every byte"):
+            read_whole(model, source, stage.every_byte)
     return model
 
 
@@ -121,7 +153,12 @@ def _problem(model: Model) -> GgufHubError | None:
 
 
 def _document(
-    model: Subject, outcome: Outcome, profile: str, reads: Reads, error: GgufHubError | None
+    model: Subject,
+    outcome: Outcome,
+    profile: str,
+    reads: Reads,
+    error: GgufHubError | None,
+    depth: str,
 ) -> dict[str, Json]:
     header = model.header
     return {
@@ -132,6 +169,7 @@ def _document(
         "verdict": _verdict(outcome, error),
         "error": None if error is None else _error(error),
         "profile": profile,
+        "depth": depth,
         "format": _format(model.first),
         "summary": _summary(model),
         "files": [_file(file) for file in model.files],
@@ -263,10 +301,11 @@ def unreadable(
     profile: str = DEFAULT_PROFILE,
     reads: Reads | None = None,
     policy: Policy | None = None,
+    depth: str = HEADER,
 ) -> Report:
     """The report about a source that could not be read: why, and no guesses."""
     name = locator.rsplit("/", 1)[-1]
     model = Subject([ModelFile(Identity(locator, name, None), UNKNOWN)])
     reason = f"the source could not be read: {error.message}"
     outcome = Outcome([], [(rule.id, reason) for rule in selected(profile, policy)])
-    return Report(_document(model, outcome, profile, reads or Reads(), error))
+    return Report(_document(model, outcome, profile, reads or Reads(), error, depth))

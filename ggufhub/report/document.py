@@ -21,6 +21,7 @@ _CHECK_PARTS = (
     "verdict",
     "error",
     "profile",
+    "depth",
     "format",
     "summary",
     "files",
@@ -71,12 +72,12 @@ def worst(verdicts: list[str]) -> str:
 
 
 def check_document(documents: list[dict[str, Json]]) -> dict[str, Json]:
-    """What `ggufhub check --format json` prints."""
-    reports = [{part: document[part] for part in _CHECK_PARTS} for document in documents]
+    """What `ggufhub check --format json` prints. A part that an older report lacks is null."""
+    reports = [{part: document.get(part) for part in _CHECK_PARTS} for document in documents]
     verdict = worst([document["verdict"] for document in documents])
     return {"schema": CHECK_SCHEMA, "verdict": verdict, "reports": reports}
 
 
 def show_document(document: dict[str, Json]) -> dict[str, Json]:
     """What `ggufhub show --json` prints: the check's report with the contents added."""
-    return {part: document[part] for part in (*_CHECK_PARTS, *SHOW_PARTS)}
+    return {part: document.get(part) for part in (*_CHECK_PARTS, *SHOW_PARTS)}

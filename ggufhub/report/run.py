@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ggufhub.errors import SourceError
+from ggufhub.limits import FULL, HEADER, Limits
 from ggufhub.report.build import Progress, inspect, unreadable
 from ggufhub.report.document import Report
 from ggufhub.rules.policy import Policy
@@ -23,26 +24,36 @@ def inspect_source(
     policy: Policy | None = None,
     expected: Mapping[str, str] | None = None,
     arrays: bool = False,
+    depth: str = HEADER,
     progress: Progress | None = None,
 ) -> Report:
     """Inspect a path, link or name; ``networks`` (CIDRs) may be fetched from besides public ones.
 
+    At depth ``full`` every byte is read; so it is where a digest is ``expected`` of a file on
+    this machine, because only its bytes can tell.
+
     A source that cannot be read gives a report with the verdict ``unreadable``. ``UsageError``
     for a profile or network that makes no sense.
     """
-    addresses = _addresses(networks) if is_remote(source) else None
+    remote = is_remote(source)
+    addresses = _addresses(networks) if remote else None
+    if expected and not remote:
+        depth = FULL
+    limits = Limits().for_depth(depth)
     try:
-        with open_source(source, policy=addresses) as opened:
+        with open_source(source, policy=addresses, limits=limits) as opened:
             return inspect(
                 opened,
+                limits=limits,
                 profile=profile,
                 policy=policy,
                 expected=expected,
                 arrays=arrays,
+                depth=depth,
                 progress=progress,
             )
     except SourceError as error:
-        return unreadable(source, error, profile, policy=policy)
+        return unreadable(source, error, profile, policy=policy, depth=depth)
 
 
 def _addresses(networks: Sequence[str]) -> "AddressPolicy":

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+EXPECTED = "expected by you"
+"""Basis of a digest that whoever asked gave with the file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Digest:

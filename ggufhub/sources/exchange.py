@@ -132,6 +132,13 @@ class Connections:
                 raise
         return self._exchange(target, headers, self._guard())
 
+    def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Send ``body`` to ``target``, once: a server may take it in and then break off.
+
+        Spends one request; raises ``SourceError``.
+        """
+        return self._exchange(target, headers, self._guard(), body)
+
     def drop(self, target: Target) -> None:
         connection = self._open.pop(target.origin, None)
         if connection is not None:
@@ -164,11 +171,17 @@ class Connections:
         self.reads.add(0)
         return Guard(self.request_end(), limits.operation_seconds, limits.lowest_rate)
 
-    def _exchange(self, target: Target, headers: Mapping[str, str], guard: Guard) -> Reply:
+    def _exchange(
+        self,
+        target: Target,
+        headers: Mapping[str, str],
+        guard: Guard,
+        body: bytes | None = None,
+    ) -> Reply:
         connection = self._connection(target, guard)
         try:
             with plain_errors():
-                response = self._ask(connection, target, headers, guard)
+                response = self._ask(connection, target, headers, guard, body)
                 return Reply(target, response, self, guard)
         except SourceError:
             self.drop(target)
@@ -200,12 +213,16 @@ class Connections:
         target: Target,
         headers: Mapping[str, str],
         guard: Guard,
+        body: bytes | None,
     ) -> http.client.HTTPResponse:
-        connection.putrequest("GET", target.resource, skip_host=True, skip_accept_encoding=True)
+        method = "GET" if body is None else "POST"
+        connection.putrequest(method, target.resource, skip_host=True, skip_accept_encoding=True)
         connection.putheader("Host", target.authority)
         for name, value in headers.items():
             connection.putheader(name, value)
-        connection.endheaders()
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
         # The reader's buffer may hold the start of the body as well.
         guard.head_bytes = self._limits.reply_header_bytes + io.DEFAULT_BUFFER_SIZE
         response = connection.getresponse()

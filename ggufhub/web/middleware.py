@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable
 
 from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 
@@ -59,20 +60,26 @@ def request_id(get_response: Handler) -> Handler:
     return handle
 
 
-PUBLIC_PATHS = ("/healthz", "/readyz", "/api/")
+PUBLIC_PATHS = ("/healthz", "/readyz", "/api/", "/signin")
 """Probes tell nothing about anyone; the API refuses strangers itself, as a problem document."""
 
 
 def known_users_only(get_response: Handler) -> Handler:
-    """Where sign-in is required, no page answers a stranger, whatever its view forgets to ask."""
+    """Where sign-in is required, no page answers a stranger, whatever its view forgets to ask.
+
+    Who opens one is sent to sign in and comes back to it; who sends a form is refused.
+    """
 
     def handle(request: HttpRequest) -> HttpResponse:
         return get_response(request)
 
-    def process_view(request: HttpRequest, *_: object) -> None:
+    def process_view(request: HttpRequest, *_: object) -> HttpResponse | None:
         public = request.path.startswith(PUBLIC_PATHS)
-        if settings.AUTH_MODE == "required" and not public and not request.user.is_authenticated:
+        if settings.AUTH_MODE != "required" or public or request.user.is_authenticated:
+            return None
+        if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
+        return redirect_to_login(request.get_full_path())
 
     handle.process_view = process_view  # type: ignore[attr-defined]
     return handle

@@ -26,6 +26,12 @@ LOCK_SECONDS = 3.0
 START_SECONDS = 60.0
 
 
+_CELERY = (
+    *(sys.executable, "-m", "celery", "--quiet", "-A", "workers.app", "worker"),
+    *("--without-gossip", "--without-mingle", "-l", "WARNING"),
+)
+
+
 class CannotStart(Exception):
     """Something in the way; the text says what and what to do."""
 
@@ -99,15 +105,13 @@ def _children(settings: Any, lock: int) -> Iterator[Child]:
     if settings.BROKER_EMBEDDED:
         command = broker.command(settings.DATA / "valkey", settings.BROKER_SOCKET)
         yield Child("broker", command, stop_seconds=10, **shared)
-    yield Child("worker", _worker_command(settings), stop_seconds=40, **shared)
+    worker = ["-B", "-s", str(settings.DATA / "beat"), "-Q", "inspect,housekeeping"]
+    processes = ["-c", str(settings.WORKER_PROCESSES)]
+    yield Child("worker", [*_CELERY, *worker, *processes], stop_seconds=40, **shared)
+    # One file is read whole at a time, and no header ever waits for it.
+    digest = ["-n", "digest@%h", "-Q", "digest", "-c", "1"]
+    yield Child("digest worker", [*_CELERY, *digest], stop_seconds=40, **shared)
     yield Child("web server", _web_command(settings), stop_seconds=10, **shared)
-
-
-def _worker_command(settings: Any) -> list[str]:
-    options = ["-B", "--without-gossip", "--without-mingle", "-l", "WARNING"]
-    processes, timetable = str(settings.WORKER_PROCESSES), str(settings.DATA / "beat")
-    celery = [sys.executable, "-m", "celery", "--quiet", "-A", "workers.app", "worker"]
-    return [*celery, *options, "-c", processes, "-s", timetable]
 
 
 def _web_command(settings: Any) -> list[str]:

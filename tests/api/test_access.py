@@ -33,7 +33,7 @@ def test_nobody_sees_what_belongs_to_others(api: APIClient, settings: Any, tmp_p
     report.inspection.save()
     for place in places(report):
         api.logout()
-        assert api.get(place).status_code == 403, place
+        assert api.get(place).status_code == 401, place
         api.force_login(other)
         assert api.get(place).status_code == 404, place
         api.force_login(owner)
@@ -46,8 +46,10 @@ def test_where_sign_in_is_required_no_page_answers_a_stranger(
 ) -> None:
     settings.AUTH_MODE = "required"
     pages = ["/", "/inspect", f"/i/{model.pk}/", f"/i/{model.pk}/status", "/rules/"]
-    for method in (api.get, api.post):
-        assert {method(page).status_code for page in pages} == {403}
+    assert {api.post(page).status_code for page in pages} == {403}
+    answers = [api.get(page) for page in pages]
+    assert {answer.status_code for answer in answers} == {302}
+    assert [answer["Location"] for answer in answers] == [f"/signin?next={p}" for p in pages]
     api.force_login(User.objects.create_user("somebody"))
     assert api.get("/rules/").status_code == 200
     assert api.get(f"/i/{model.pk}/").status_code == 404
@@ -162,6 +164,6 @@ def test_the_schema_is_valid_and_served(api: APIClient, tmp_path: Any) -> None:
     served = api.get("/api/v1/openapi.json").json()
     assert served["paths"] == json.loads(file.read_text())["paths"]
     described = {place for place in served["paths"] if place.startswith("/api/v1/")}
-    assert "/api/v1/inspections" in described and len(described) == 15
+    assert "/api/v1/inspections" in described and len(described) == 22
     listing = served["paths"][LIST]["get"]["responses"]["200"]["content"]["application/json"]
     assert listing["schema"]["$ref"].endswith("/InspectionsOutput")

@@ -165,7 +165,7 @@ def test_a_header_only_inspection_says_what_it_needs(api: APIClient) -> None:
     row = services.submit_upload(owner=None, upload=upload)
     services.need_bytes(row.pk, services.claim(row.pk), offset=10, length=54)
     answer = api.get(f"{URL}/{row.pk}?wait=30")
-    assert answer.json()["needs"] == {"offset": 10, "length": 54}
+    assert answer.json()["needs"] == {"upload": str(upload.pk), "offset": 10, "length": 54}
 
 
 def test_cancelling_twice_is_harmless(api: APIClient) -> None:

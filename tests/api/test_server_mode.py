@@ -16,6 +16,7 @@ from ggufhub.hub.models import Inspection, Upload
 from ggufhub.rules.model_samples import llama
 from tests.builders import vocabulary
 from tests.live import LiveWorker
+from tests.shards import three_shards
 
 Captured = pytest.CaptureFixture[str]
 
@@ -40,6 +41,36 @@ def test_a_large_file_costs_its_header(
     upload = Upload.objects.get()
     assert len(header) > 1024**2
     assert upload.header_only and upload.received < 20 * 1024**2
+
+
+def test_the_shards_of_a_model_become_one_inspection(
+    live_server: Any, live_worker: LiveWorker, tmp_path: Path, capsys: Captured
+) -> None:
+    files = three_shards()
+    for name, data in files.items():
+        with (tmp_path / name).open("wb") as file:
+            file.write(data)
+            file.truncate(2**30)
+    server = ["--server", live_server.url, "--format", "json"]
+    for argument in (tmp_path, *(tmp_path / name for name in files)):
+        main(["check", str(argument), *server])
+        (report,) = reports(capsys)
+        assert [file["name"] for file in report["files"]] == list(files)
+    assert (Inspection.objects.count(), Upload.objects.count()) == (4, 12)
+    assert max(Upload.objects.values_list("received", flat=True)) <= 1024**2
+
+
+def test_a_shard_that_is_not_here_is_not_sent(
+    live_server: Any, live_worker: LiveWorker, tmp_path: Path, capsys: Captured
+) -> None:
+    first, absent, third = three_shards()
+    for name in (first, third):
+        (tmp_path / name).write_bytes(three_shards()[name])
+    main(["check", str(tmp_path), "--server", live_server.url, "--format", "json"])
+    (report,) = reports(capsys)
+    assert [file["name"] for file in report["files"]] == [first, third]
+    reasons = {entry["rule"]: entry["reason"] for entry in report["not_evaluated"]}
+    assert f"{absent} was not uploaded" in reasons["SPL005"]
 
 
 def test_profile_policy_and_many_files(

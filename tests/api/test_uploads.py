@@ -138,6 +138,7 @@ def test_bytes_that_were_asked_for_queue_the_inspection_again(api: APIClient) ->
     place = f"{URL}/{upload.pk}"
     patch(api, place, bytes(50), 10)
     assert api.get(f"/api/v1/inspections/{row.pk}").json()["needs"] == {
+        "upload": str(upload.pk),
         "offset": 60,
         "length": 40,
     }

@@ -79,10 +79,10 @@ def measure(reader: str, path: str, rounds: int) -> None:
         began = time.process_time()
         read(path)
         spent.append((time.process_time() - began) * 1000)
-    print(json.dumps({"ms": spent[1:] or spent, "mib": _peak()}))
+    print(json.dumps({"ms": spent[1:] or spent, "mib": peak()}))
 
 
-def _peak() -> float:
+def peak() -> float:
     """Peak memory of this process in MiB (``ru_maxrss`` would count the parent's as well)."""
     status = Path("/proc/self/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmHWM"))

@@ -21,7 +21,7 @@ def slowly(handler: Handler, data: bytes) -> None:
 
 
 def submit(page: Page, link: str) -> None:
-    page.get_by_label("Link to a model file").fill(link)
+    page.get_by_label("Link, hub repository or registry name").fill(link)
     page.get_by_role("button", name="Inspect").click()
 
 
@@ -114,6 +114,7 @@ def test_everything_is_sent_on_request(opened: Opener, tmp_path: Path) -> None:
     page.get_by_label("Drop model files here").set_input_files(path)
     page.wait_for_url(REPORT)
     expect(page.get_by_role("heading", name="Chat sample")).to_be_visible()
+    expect(page.locator(".facts")).to_contain_text("computed from all bytes")
 
 
 def test_several_files_each_get_a_link(opened: Opener, tmp_path: Path) -> None:

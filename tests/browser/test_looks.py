@@ -99,7 +99,7 @@ def test_paper_is_white_and_has_no_controls(opened: Opener, report: str) -> None
 def test_nothing_moves_for_those_who_asked(opened: Opener, models: RangeServer) -> None:
     models.behaviours["still.gguf"] = lambda handler, data: handler.pause(3)
     page = opened(reduced_motion="reduce")
-    page.get_by_label("Link to a model file").fill(models.url("still.gguf"))
+    page.get_by_label("Link, hub repository or registry name").fill(models.url("still.gguf"))
     page.get_by_role("button", name="Inspect").click()
     name = page.locator(".pulse i").first.evaluate("e => getComputedStyle(e).animationName")
     assert name == "none"

@@ -19,7 +19,7 @@ def inspect(page: Page, models: RangeServer, name: str, data: bytes) -> str:
     """Submits ``data`` as a link; returns the path of the finished report."""
     models.files[name] = data
     page.goto("/")
-    page.get_by_label("Link to a model file").fill(models.url(name))
+    page.get_by_label("Link, hub repository or registry name").fill(models.url(name))
     page.get_by_role("button", name="Inspect").click()
     page.wait_for_selector(".tabs")
     return page.url

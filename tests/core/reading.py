@@ -3,7 +3,7 @@
 from ggufhub.errors import SourceError
 from ggufhub.formats.gguf import read_gguf
 from ggufhub.formats.header import Header
-from ggufhub.limits import Limits
+from ggufhub.limits import HEADER, Limits
 from ggufhub.report.build import inspect
 from ggufhub.report.document import Report
 from ggufhub.rules.policy import Policy
@@ -52,11 +52,15 @@ def read(data: bytes, limits: Limits | None = None, *, sized: bool = True) -> He
 
 
 def report(
-    data: bytes | dict[str, bytes], limits: Limits | None = None, policy: Policy | None = None
+    data: bytes | dict[str, bytes],
+    limits: Limits | None = None,
+    policy: Policy | None = None,
+    depth: str = HEADER,
 ) -> Report:
     """A report on one file, or on a set of files of which the first is opened."""
     files = data if isinstance(data, dict) else {"model.gguf": data}
-    return inspect(MemorySource(next(iter(files)), files), limits=limits, policy=policy)
+    source = MemorySource(next(iter(files)), files)
+    return inspect(source, limits=limits, policy=policy, depth=depth)
 
 
 def rules_hit(result: Report) -> set[str]:

@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from ggufhub.errors import BytesMissing
 from ggufhub.report.build import inspect
 from ggufhub.rules.split import good_set
 from ggufhub.sources.file import FileSource
+from ggufhub.sources.upload import Stored, UploadSource
 from tests.core.reading import MemorySource
 from tests.corpus import SHARED, needs_corpus
+from tests.shards import three_shards
 
 SETS = SHARED / "corpus" / "split_bad"
 
@@ -62,3 +65,55 @@ def test_agrees_with_the_reference_on_broken_sets(name: str, loads: bool) -> Non
 def test_whole_sets_have_no_error(folder: str) -> None:
     for path in sorted((SHARED / "corpus" / folder).glob("*.gguf")):
         assert errors(document_of(path)) == set(), path
+
+
+def upload_of(files: dict[str, bytes], directory: Path, **sizes: int) -> UploadSource:
+    """The first of ``files``, stored as uploads are: under names of their own, others beside it."""
+    stored = {}
+    for number, (name, data) in enumerate(files.items()):
+        path = directory / f"{number}.part"
+        path.write_bytes(data)
+        stored[name] = Stored(path, sizes.get(name, len(data)))
+    name, first = next(iter(stored.items()))
+    return UploadSource(first.path, name, first.size, stored)
+
+
+def test_uploaded_shards_are_found_among_the_uploads(tmp_path: Path) -> None:
+    files = three_shards()
+    with upload_of(files, tmp_path) as source:
+        document = inspect(source).document
+    assert [file["name"] for file in document["files"]] == list(files)
+    assert len(document["tensors"]) == 3
+    assert document["reads"]["bytes"] >= sum(map(len, files.values()))
+    assert errors(document) == set()
+
+
+def test_a_shard_that_was_not_uploaded_is_not_called_missing(tmp_path: Path) -> None:
+    files = three_shards()
+    absent = list(files)[1]
+    del files[absent]
+    with upload_of(files, tmp_path) as source:
+        document = inspect(source).document
+    assert [file["name"] for file in document["files"]] == list(files)
+    assert errors(document) == set()
+    reasons = {entry["rule"]: entry["reason"] for entry in document["not_evaluated"]}
+    assert f"{absent} was not uploaded" in reasons["SPL005"]
+
+
+def test_a_shard_whose_bytes_were_deleted_is_not_called_missing(tmp_path: Path) -> None:
+    with upload_of(three_shards(), tmp_path) as source:
+        (tmp_path / "2.part").unlink()
+        document = inspect(source).document
+    assert len(document["files"]) == 2
+    assert "SPL003" not in errors(document)
+
+
+def test_the_shard_that_needs_bytes_is_named(tmp_path: Path) -> None:
+    files = three_shards()
+    second = list(files)[1]
+    size = len(files[second])
+    files[second] = files[second][:40]
+    source = upload_of(files, tmp_path, **{second: size})
+    with source, pytest.raises(BytesMissing) as caught:
+        inspect(source)
+    assert (caught.value.name, caught.value.offset) == (second, 40)

@@ -92,7 +92,7 @@ def waiting_row(sent: int = 10) -> Inspection:
 
 def test_a_row_that_waits_for_bytes_cannot_be_claimed(broker: Broker) -> None:
     row = waiting_row()
-    assert row.needs == {"offset": 10, "length": 90}
+    assert row.needs == {"upload": str(row.upload_id), "offset": 10, "length": 90}
     assert services.claim(row.pk) is None
     assert reconcile(later(minutes=20)) == 0
 

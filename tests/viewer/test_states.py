@@ -109,11 +109,11 @@ def test_others_inspections_do_not_exist(client: Client, settings, django_user_m
     owner, other = map(django_user_model.objects.create_user, ("owner", "other"))
     row = queued(owner=owner)
     paths = ("", "status", "tensors/", "metadata/x")
-    for user, status in ((None, 403), (other, 404)):
+    for user, seen, changed in ((None, 302, 403), (other, 404, 404)):
         if user is not None:
             client.force_login(user)
-        assert {client.get(f"/i/{row.pk}/{path}").status_code for path in paths} == {status}
-        assert client.post(f"/i/{row.pk}/cancel").status_code == status
+        assert {client.get(f"/i/{row.pk}/{path}").status_code for path in paths} == {seen}
+        assert client.post(f"/i/{row.pk}/cancel").status_code == changed
     client.force_login(owner)
     assert client.get(f"/i/{row.pk}/").status_code == 200
 

@@ -1,5 +1,6 @@
 """The views, by what they show."""
 
+from viewer.views.account import sign_in, sign_out, token_list, token_revoke
 from viewer.views.arrays import array
 from viewer.views.compare import choose, compare
 from viewer.views.home import home, submit
@@ -16,7 +17,11 @@ __all__ = [
     "inspection",
     "rule",
     "rules",
+    "sign_in",
+    "sign_out",
     "status",
     "submit",
     "tab",
+    "token_list",
+    "token_revoke",
 ]

@@ -5,7 +5,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from ggufhub.errors import GgufHubError
-from ggufhub.hub import selectors, services
+from ggufhub.hub import budgets, selectors, services
+from viewer.views.account import TOO_MANY, too_many
 from viewer.views.common import owner, private
 
 RECENT = 20
@@ -23,6 +24,11 @@ def submit(request: HttpRequest) -> HttpResponse:
     link = request.POST.get("link", "").strip()
     if not link:
         return _home(request, error="Paste a link to a file first.", status=400)
+    turn = budgets.take(
+        budgets.SUBMIT, budgets.caller(request.user, request.META.get("REMOTE_ADDR", ""))
+    )
+    if turn is not None and not turn.allowed:
+        return _home(request, link=link, error=too_many(turn), status=TOO_MANY)
     try:
         row = services.submit_url(owner=owner(request), url=link)
     except GgufHubError as error:

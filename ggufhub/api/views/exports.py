@@ -32,7 +32,7 @@ _COMPARISONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
 }
 
 _RENDERED = {
-    (200, media_type): OpenApiTypes.STR
+    (200, media_type): OpenApiTypes.OBJECT if media_type.endswith("json") else OpenApiTypes.STR
     for media_type in dict.fromkeys(form.media_type for form in FORMATS.values())
 }
 
@@ -73,7 +73,7 @@ def _text(media_type: str, text: str) -> HttpResponse:
     return HttpResponse(text, content_type=f"{media_type}; charset=utf-8")
 
 
-def _etag(*facts: str) -> str:
+def render_etag(*facts: str) -> str:
     """Of a render: the documents, the format and the program that renders."""
     return f'"{hashlib.sha256(" ".join([*facts, __version__]).encode()).hexdigest()}"'
 
@@ -91,7 +91,7 @@ class Document(APIView):
         if name == "json":
             etag, cache = f'"{report.digest}"', IMMUTABLE
         else:
-            etag, cache = _etag(report.digest, name), REVALIDATE
+            etag, cache = render_etag(report.digest, name), REVALIDATE
         answer = conditional(request, etag, cache, lambda: self._made(report, name))
         patch_vary_headers(answer, ["Accept"])
         return answer
@@ -112,7 +112,7 @@ class Badge(APIView):
         report = find_report(request.user, id)
         return conditional(
             request,
-            _etag(report.digest, "badge"),
+            render_etag(report.digest, "badge"),
             REVALIDATE,
             lambda: _text("image/svg+xml", badge(selectors.document(report))),
         )
@@ -134,7 +134,7 @@ class Compare(APIView):
         query.is_valid(raise_exception=True)
         name = query.validated_data["format"]
         before, after = find_report(request.user, id), find_report(request.user, other)
-        etag = _etag(before.digest, after.digest, name)
+        etag = render_etag(before.digest, after.digest, name)
         return conditional(request, etag, REVALIDATE, lambda: self._made(before, after, name))
 
     def _made(self, before: Report, after: Report, name: str) -> HttpResponseBase:

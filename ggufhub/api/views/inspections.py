@@ -1,20 +1,22 @@
 """Submitting inspections and following them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 from django.http import HttpResponseBase
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ggufhub.api import waiting
+from ggufhub.api import idempotent, waiting
+from ggufhub.api.limited import LimitedView
 from ggufhub.api.pagination import NewestFirst
 from ggufhub.api.parsers import SmallJSONParser, content_length
 from ggufhub.api.serializers import (
@@ -25,8 +27,8 @@ from ggufhub.api.serializers import (
     WaitQuery,
     inspection_dict,
 )
-from ggufhub.hub import selectors, services, uploads
-from ggufhub.hub.models import Inspection
+from ggufhub.hub import budgets, selectors, services, uploads
+from ggufhub.hub.models import Inspection, Upload
 
 FORM_OVERHEAD = 64 * 1024
 """Bytes a form may add around its file: boundaries, names, the other fields."""
@@ -56,9 +58,26 @@ def answer(request: Request, row: Inspection, *, made: bool) -> Response:
     return Response(inspection_dict(row), status, headers=headers)
 
 
-class Inspections(APIView):
+SUBMITTED = [
+    OpenApiExample(
+        "A link", value={"source": "https://host.example/model.gguf"}, request_only=True
+    ),
+    OpenApiExample(
+        "A file of a repository, with its digest",
+        value={
+            "source": "hf://org/repository/model-Q4_K_M.gguf",
+            "profile": "publish",
+            "expected": {"sha256": "0" * 64},
+        },
+        request_only=True,
+    ),
+]
+
+
+class Inspections(LimitedView):
     """The list of inspections, and the door for new ones."""
 
+    budgets = {"POST": budgets.SUBMIT}
     parser_classes = (SmallJSONParser, MultiPartParser)
 
     @extend_schema(
@@ -81,7 +100,8 @@ class Inspections(APIView):
 
     @extend_schema(
         operation_id="inspections_create",
-        parameters=[WaitQuery, PREFER],
+        parameters=[WaitQuery, PREFER, idempotent.PARAMETER],
+        examples=SUBMITTED,
         request={"application/json": SubmitInput, "multipart/form-data": SubmitInput},
         responses={
             200: OpenApiResponse(InspectionOutput, description="It has ended."),
@@ -93,7 +113,14 @@ class Inspections(APIView):
         _refuse_large_form(request)
         data = SubmitInput(data=request.data)
         data.is_valid(raise_exception=True)
-        return answer(request, _submit(request.user, data.validated_data), made=True)
+        fields = data.validated_data
+        row, replayed = idempotent.submit_once(
+            request, fields, lambda made: _submit(request.user, fields, made)
+        )
+        found = answer(request, row, made=True)
+        if replayed:
+            found.headers[idempotent.REPLAYED] = "true"
+        return found
 
 
 def _refuse_large_form(request: Request) -> None:
@@ -102,18 +129,30 @@ def _refuse_large_form(request: Request) -> None:
         raise uploads.TooLarge(settings.UPLOAD_MAX_BYTES)
 
 
-def _submit(user: Any, data: Mapping[str, Any]) -> Inspection:
+def _submit(user: Any, data: Mapping[str, Any], made: Callable[[Inspection], None]) -> Inspection:
+    """Queue what ``data`` asks for, and tell ``made`` before anybody else can see it."""
     owner = user if user.is_authenticated else None
-    how = {name: data.get(name) for name in ("profile", "policy", "expected")}
-    if "source" in data:
-        return services.submit_url(owner=owner, url=data["source"], **how)
+    how = {name: data.get(name) for name in ("profile", "policy", "expected", "depth")}
+    sent = [] if "source" in data else _uploads(user, owner, data)
+    with transaction.atomic():
+        if sent:
+            row = services.submit_upload(owner=owner, upload=sent[0], others=sent[1:], **how)
+        else:
+            row = services.submit_url(owner=owner, url=data["source"], **how)
+        made(row)
+    return row
+
+
+def _uploads(user: Any, owner: Any, data: Mapping[str, Any]) -> list[Upload]:
+    """What was sent before; or the file that comes with the form."""
+    if "uploads" in data:
+        return selectors.get_uploads(user, data["uploads"])
     if "upload" in data:
-        upload = selectors.get_upload(user, data["upload"])
-    else:
-        file = data["file"]
-        upload = uploads.create_upload(owner=owner, name=file.name, size=file.size)
-        uploads.append(upload, offset=0, stream=file, length=file.size)
-    return services.submit_upload(owner=owner, upload=upload, **how)
+        return [selectors.get_upload(user, data["upload"])]
+    file = data["file"]
+    upload = uploads.create_upload(owner=owner, name=file.name, size=file.size)
+    uploads.append(upload, offset=0, stream=file, length=file.size)
+    return [upload]
 
 
 class OneInspection(APIView):

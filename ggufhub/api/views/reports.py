@@ -66,12 +66,14 @@ class ReportView(APIView):
             query = self.query(data=request.query_params)
             query.is_valid(raise_exception=True)
             values = query.validated_data
+        etag, cache = self.validators(report)
         return conditional(
-            request,
-            f'"{report.digest}"',
-            IMMUTABLE,
-            lambda: Response(self.body(report, **values, **place)),
+            request, etag, cache, lambda: Response(self.body(report, **values, **place))
         )
+
+    def validators(self, report: Report) -> tuple[str, str]:
+        """The ETag and the Cache-Control of what is a part of the document as it is stored."""
+        return f'"{report.digest}"', IMMUTABLE
 
 
 def _page(rows: list[Any], start: int, limit: int) -> dict[str, Any]:

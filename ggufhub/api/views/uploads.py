@@ -24,7 +24,7 @@ from ggufhub.api import tus
 from ggufhub.api.problems import Problem
 from ggufhub.api.serializers import UploadOutput
 from ggufhub.hub import selectors, uploads
-from ggufhub.hub.models import Upload
+from ggufhub.hub.models import LARGEST, Upload
 
 
 def _header(name: str, kind: Any, text: str = "", required: bool = True) -> OpenApiParameter:
@@ -37,7 +37,8 @@ SLOT_SECONDS = 5.0
 _slots = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 4))
 """An upload holds a web thread as long as its bytes take: most threads stay free of them."""
 
-RESUMABLE = _header("Tus-Resumable", str, tus.VERSION)
+SIZE = {"type": "integer", "minimum": 0, "maximum": LARGEST}
+RESUMABLE = _header("Tus-Resumable", {"type": "string", "enum": [tus.VERSION]}, "The protocol.")
 
 
 @contextmanager
@@ -93,7 +94,7 @@ class Uploads(TusView):
         request=None,
         parameters=[
             RESUMABLE,
-            _header("Upload-Length", int, "Size of the whole file in bytes."),
+            _header("Upload-Length", SIZE, "Size of the whole file in bytes."),
             _header("Upload-Metadata", str, "filename <base64>, header_only", required=False),
         ],
         responses={201: UploadOutput},
@@ -127,7 +128,7 @@ class OneUpload(TusView):
 
     @extend_schema(
         operation_id="uploads_append",
-        parameters=[RESUMABLE, _header("Upload-Offset", int)],
+        parameters=[RESUMABLE, _header("Upload-Offset", SIZE)],
         request={tus.CONTENT_TYPE: OpenApiTypes.BINARY},
         responses={204: None},
     )

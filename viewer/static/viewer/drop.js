@@ -1,4 +1,5 @@
 // Files of this computer: send the header (or all) and go to the report.
+import { dropped, models } from "./models.js";
 import { visible } from "./text.js";
 import { Upload, reason } from "./tus.js";
 
@@ -10,15 +11,15 @@ const zone = form.querySelector(".zone");
 const list = form.querySelector(".sending");
 const csrf = document.querySelector("[name=csrfmiddlewaretoken]").value;
 
-// One line per file: name, what is going on, a bar.
-function line(file) {
+// One line per model: name, what is going on, a bar.
+function line(title) {
   const row = document.createElement("li");
   const name = document.createElement("bdi");
   const note = document.createElement("span");
   const bar = document.createElement("progress");
-  name.textContent = visible(file.name);
+  name.textContent = visible(title);
   note.className = "dim";
-  bar.setAttribute("aria-label", visible(file.name));
+  bar.setAttribute("aria-label", visible(title));
   row.append(name, note, bar);
   list.append(row);
   return {
@@ -46,18 +47,21 @@ function megabytes(bytes) {
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-async function submit(upload) {
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
+async function submit(uploads, headerOnly) {
+  const depth = headerOnly ? "header" : "full";
   const response = await fetch(form.dataset.inspections, {
     method: "POST",
     headers: { "Content-Type": "application/json", "X-CSRFToken": csrf },
-    body: JSON.stringify({ upload: upload.id }),
+    body: JSON.stringify({ uploads: uploads.map((upload) => upload.id), depth }),
   });
   if (!response.ok) throw new Error(await reason(response));
   return (await response.json()).id;
 }
 
-// Follow the inspection until it ends, sending whatever range of the file it asks for.
-async function follow(id, upload, row) {
+// Follow the inspection until it ends, sending whatever range of whichever file it asks for.
+async function follow(id, uploads, row) {
   for (;;) {
     const response = await fetch(`${form.dataset.inspections}/${id}`);
     if (!response.ok) throw new Error(await reason(response));
@@ -66,7 +70,7 @@ async function follow(id, upload, row) {
     if (state.needs) {
       const end = state.needs.offset + state.needs.length;
       row.say(`sending up to ${megabytes(end)} of the header`);
-      await upload.sendUntil(end);
+      await uploads.find((upload) => upload.id === state.needs.upload).sendUntil(end);
     } else {
       row.say(state.stage || state.state);
       await new Promise((done) => setTimeout(done, POLL_MS));
@@ -74,20 +78,26 @@ async function follow(id, upload, row) {
   }
 }
 
-async function send(file, headerOnly) {
-  const row = line(file);
-  const first = headerOnly ? Math.min(FIRST_BYTES, file.size) : file.size;
-  const upload = new Upload(file, {
-    endpoint: form.dataset.uploads,
-    csrf,
-    onSent: (bytes) => row.part(bytes, Math.max(bytes, first)),
+async function send(files, headerOnly) {
+  const row = line(files.length > 1 ? `${files[0].name} (${files.length} shards)` : files[0].name);
+  const sent = files.map(() => 0);
+  const ends = files.map((file) => (headerOnly ? Math.min(FIRST_BYTES, file.size) : file.size));
+  const first = sum(ends);
+  const uploads = files.map((file, index) => {
+    const onSent = (bytes) => {
+      sent[index] = bytes;
+      row.part(sum(sent), Math.max(sum(sent), first));
+    };
+    return new Upload(file, { endpoint: form.dataset.uploads, csrf, onSent });
   });
   try {
     row.say(headerOnly ? `sending the first ${megabytes(first)}` : `sending ${megabytes(first)}`);
-    await upload.create({ headerOnly });
-    await upload.sendUntil(first);
-    const id = await submit(upload);
-    await follow(id, upload, row);
+    for (const [index, upload] of uploads.entries()) {
+      await upload.create({ headerOnly });
+      await upload.sendUntil(ends[index]);
+    }
+    const id = await submit(uploads, headerOnly);
+    await follow(id, uploads, row);
     row.done(`${form.dataset.page}${id}/`);
     return id;
   } catch (error) {
@@ -96,18 +106,28 @@ async function send(file, headerOnly) {
   }
 }
 
+// `files` holds, or promises, files with the folder each lies in.
 async function sendAll(files) {
   list.replaceChildren();
   input.disabled = true;
   const headerOnly = form.elements.depth.value === "header";
   const ids = [];
-  for (const file of files) ids.push(await send(file, headerOnly));
+  try {
+    const found = models(await files);
+    if (!found.length) line("Nothing was sent").fail("there is no model file in this folder");
+    for (const model of found) ids.push(await send(model, headerOnly));
+  } catch (error) {
+    line("Nothing was sent").fail(error.message);
+  }
   input.disabled = false;
   input.value = "";
   if (ids.length === 1 && ids[0]) location.assign(`${form.dataset.page}${ids[0]}/`);
 }
 
-input.addEventListener("change", () => input.files.length && sendAll([...input.files]));
+input.addEventListener("change", () => {
+  // Files are chosen from one folder at a time.
+  if (input.files.length) sendAll([...input.files].map((file) => ({ file, folder: "" })));
+});
 
 // The whole page takes drops: beside the zone a browser would leave the page to show the file.
 document.addEventListener("dragover", (event) => {
@@ -120,6 +140,6 @@ document.addEventListener("dragleave", (event) => {
 document.addEventListener("drop", (event) => {
   event.preventDefault();
   zone.classList.remove("over");
-  if (!input.disabled && event.dataTransfer.files.length) sendAll([...event.dataTransfer.files]);
+  if (!input.disabled && event.dataTransfer.files.length) sendAll(dropped(event.dataTransfer));
 });
 form.hidden = false;

@@ -1,0 +1,88 @@
+"""Queries and answers of the parts of a report that have a shape of their own."""
+
+import math
+from typing import Any
+
+from rest_framework import serializers
+
+from ggufhub.estimate.cache import KV_TYPES
+
+MOST_CONTEXT = 2**30
+MOST_GIB = 2**20
+
+
+class MemoryQuery(serializers.Serializer[Any]):
+    """How the model is run. What is left out is what llama.cpp does by itself."""
+
+    context = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_CONTEXT,
+        help_text="Tokens; what the model was trained for where it is left out.",
+    )
+    kv = serializers.ChoiceField(KV_TYPES, default="F16", help_text="Type of keys and values.")
+    sequences = serializers.IntegerField(default=1, min_value=1, max_value=256)
+    flash = serializers.BooleanField(default=True, help_text="Flash attention.")
+    gib = serializers.FloatField(
+        required=False,
+        min_value=0,
+        max_value=MOST_GIB,
+        help_text="Memory there is, in GiB: asks for the largest context that fits.",
+    )
+
+    def validate_gib(self, value: float) -> float:
+        if math.isnan(value):
+            raise serializers.ValidationError("This is not a number.")
+        return value
+
+
+class FigureOutput(serializers.Serializer[Any]):
+    bytes = serializers.IntegerField(allow_null=True)
+    basis = serializers.ChoiceField(("exact", "formula", "approximate", "unknown"))
+
+
+class MemoryOutput(serializers.Serializer[Any]):
+    """What one setting takes. ``total`` is null where a part of it is unknown."""
+
+    architecture = serializers.CharField()
+    context_length = serializers.IntegerField(allow_null=True, help_text="Trained for.")
+    at_least = serializers.BooleanField(help_text="The compute buffer may be larger.")
+    assumed = serializers.BooleanField(help_text="The cache is that of an ordinary transformer.")
+    context = serializers.IntegerField()
+    key_type = serializers.CharField()
+    value_type = serializers.CharField()
+    sequences = serializers.IntegerField()
+    flash_attention = serializers.BooleanField()
+    micro_batch = serializers.IntegerField()
+    weights = FigureOutput()
+    cache = FigureOutput()
+    states = FigureOutput()
+    compute = FigureOutput()
+    total = serializers.IntegerField(allow_null=True)
+    largest_context = serializers.IntegerField(
+        allow_null=True,
+        help_text="That fits into ``gib``; null where none does, or none was given.",
+    )
+
+
+class RenderOutput(serializers.Serializer[Any]):
+    conversation = serializers.CharField()
+    output = serializers.CharField(allow_blank=True)
+    failure = serializers.CharField(allow_null=True)
+    message = serializers.CharField(allow_blank=True)
+
+
+class TemplateOutput(serializers.Serializer[Any]):
+    """One chat template; the last three are absent where it was not rendered."""
+
+    name = serializers.CharField()
+    text = serializers.CharField(allow_blank=True)
+    capabilities = serializers.DictField(child=serializers.BooleanField(), required=False)
+    stopped = serializers.CharField(
+        allow_null=True, required=False, help_text="Why rendering ended early, or null."
+    )
+    renders = RenderOutput(many=True, required=False)
+
+
+class TemplatesOutput(serializers.Serializer[Any]):
+    items = TemplateOutput(many=True)
