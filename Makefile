@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-CORE_TESTS := tests/core tests/rules tests/templating tests/contracts
-SERVICE_TESTS := tests/hub tests/api tests/workers tests/web tests/viewer tests/browser
+CORE_TESTS := tests/core tests/rules tests/templating tests/contracts tests/viewer
+SERVICE_TESTS := tests/hub tests/api tests/workers tests/web tests/browser
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-postgres lint bench fuzz

@@ -23,7 +23,8 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 def run(options: argparse.Namespace) -> int:
     from ggufhub.report.run import inspect_source
 
-    report = inspect_source(options.source, networks=options.allow_network)
+    # Only the JSON holds findings and rendered templates; the rest is there at once.
+    report = inspect_source(options.source, networks=options.allow_network, judge=options.json)
     with output(options.output) as out:
         out.write(_text(report.document, options, colours(out)))
     return UNREADABLE if report.verdict == "unreadable" else CLEAN

@@ -53,6 +53,7 @@ def inspect(
     arrays: bool = True,
     expected: Mapping[str, str] | None = None,
     depth: str = HEADER,
+    judge: bool = True,
 ) -> Report:
     """Inspect one model and report on it, whatever its bytes hold.
 
@@ -61,6 +62,7 @@ def inspect(
     ``arrays=False`` leaves the large arrays out of the result. ``expected`` holds digests (hex)
     that the file must have, by algorithm. A file that changes while it is read is read anew once.
     At depth ``full`` every byte of every file is read; ``limits`` must allow it the time.
+    ``judge=False`` only looks inside: no template is run and no rule, so the verdict says nothing.
     ``UsageError`` for a profile that does not exist.
     """
     limits = limits or Limits()
@@ -73,9 +75,9 @@ def inspect(
     except GgufHubError as error:
         return unreadable(source.locator, error, profile, source.reads, policy, depth)
     with clock.stage("templates"):
-        subject = Subject.of(model, template_facts(model), policy)
+        subject = Subject.of(model, template_facts(model) if judge else [], policy)
     with clock.stage("rules"):
-        outcome = evaluate(subject, limits, profile)
+        outcome = evaluate(subject, limits, profile) if judge else Outcome()
     with clock.stage("report"):
         document = _document(subject, outcome, profile, source.reads, _problem(subject), depth)
         header = model.header

@@ -26,12 +26,14 @@ def inspect_source(
     arrays: bool = False,
     depth: str = HEADER,
     progress: Progress | None = None,
+    judge: bool = True,
 ) -> Report:
     """Inspect a path, link or name; ``networks`` (CIDRs) may be fetched from besides public ones.
 
     At depth ``full`` every byte is read; so it is where a digest is ``expected`` of a file on
     this machine, because only its bytes can tell.
 
+    ``judge=False`` only looks inside, which is quicker.
     A source that cannot be read gives a report with the verdict ``unreadable``. ``UsageError``
     for a profile or network that makes no sense.
     """
@@ -51,6 +53,7 @@ def inspect_source(
                 arrays=arrays,
                 depth=depth,
                 progress=progress,
+                judge=judge,
             )
     except SourceError as error:
         return unreadable(source, error, profile, policy=policy, depth=depth)
