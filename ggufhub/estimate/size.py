@@ -21,7 +21,9 @@ def type_mix(tensors: Iterable[Tensor]) -> list[TypeShare]:
     """Shares by type, the largest in bytes first. Tensors of unknown size count 0 bytes."""
     shares: dict[int, TypeShare] = {}
     for tensor in tensors:
-        share = shares.setdefault(tensor.type, TypeShare(type_name(tensor.type)))
+        share = shares.get(tensor.type)
+        if share is None:
+            share = shares[tensor.type] = TypeShare(type_name(tensor.type))
         share.tensors += 1
         share.bytes += tensor.bytes or 0
         share.elements += tensor.elements

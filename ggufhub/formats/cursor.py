@@ -47,7 +47,7 @@ class Cursor:
     def need(self, length: int, what: str) -> None:
         """Have the next ``length`` bytes."""
         end = self.position + length
-        if not self.window.ensure(end, end + self.rest):
+        if end > self.window.filled and not self.window.ensure(end, end + self.rest):
             self.halt_at_end(length, what)
 
     def u32(self, what: str) -> int:
@@ -78,7 +78,7 @@ class Cursor:
     def skip_string(self, what: str) -> int:
         """Step over a string without copying it; its end."""
         start = self.position
-        length = self.count(f"the length of {what}")
+        length = self.count(what)
         self.check_length(length, what, start)
         self.need(length, what)
         self.position += length

@@ -234,6 +234,7 @@ def _string_starts(cursor: Cursor, count: int) -> "np.ndarray | list[int]":
 
 def _read_tensors(cursor: Cursor, header: Header) -> None:
     count = header.tensor_count or 0
+    rows = _row_formats(cursor)
     for number in range(1, count + 1):
         offset = cursor.position
         cursor.rest = TENSOR_ROW * (count - number)
@@ -250,8 +251,7 @@ def _read_tensors(cursor: Cursor, header: Header) -> None:
                 expected="0 to 4",
                 actual=f"{dimensions:,}",
             )
-        code = ("I" if cursor.prefix == 4 else "Q") * dimensions + "IQ"
-        row = struct.Struct(cursor.order.prefix + code)
+        row = rows[dimensions]
         cursor.need(row.size, "the tensor table")
         *shape, kind, data = row.unpack_from(cursor.window.buffer, cursor.position)
         cursor.position += row.size
@@ -260,6 +260,13 @@ def _read_tensors(cursor: Cursor, header: Header) -> None:
         header.tensors.append(Tensor(name, tuple(shape), kind, data, span, size))
     cursor.tensor = None
     header.tables_end = cursor.position
+
+
+def _row_formats(cursor: Cursor) -> list[struct.Struct]:
+    """What follows the number of dimensions in a row of the table, by that number."""
+    width, order = "I" if cursor.prefix == 4 else "Q", cursor.order.prefix
+    most = cursor.window.limits.dimensions
+    return [struct.Struct(f"{order}{width * dimensions}IQ") for dimensions in range(most + 1)]
 
 
 def _find_data(cursor: Cursor, header: Header) -> None:

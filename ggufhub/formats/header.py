@@ -164,10 +164,10 @@ class Tensor:
     offset: int
     span: Span
     bytes: int | None
+    name: str = field(init=False)
 
-    @property
-    def name(self) -> str:
-        return self.raw_name.decode("utf-8", "surrogateescape")
+    def __post_init__(self) -> None:
+        self.name = self.raw_name.decode("utf-8", "surrogateescape")  # read by every rule
 
     @property
     def elements(self) -> int:
