@@ -34,7 +34,7 @@ import django  # noqa: E402  (the settings read the environment set above)
 
 django.setup()
 
-from tests.live import Broker, LiveWorker  # noqa: E402
+from tests.live import Broker, LiveWorker  # noqa: E402  (needs Django set up)
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ class RowTask(Task):
             # The database is away, so nothing can be written down. The lease runs out and the
             # row is queued again.
             raise
-        except Exception as error:
+        except Exception as error:  # of any kind: every accepted job ends with a reason
             code, message = describe(error)
             services.fail(inspection_id, attempt, code=code, message=message)
 

@@ -42,7 +42,7 @@ PROBLEM: dict[str, Any] = {
 }
 
 
-class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class BearerScheme(OpenApiAuthenticationExtension):
     """How a token is sent."""
 
     target_class = "ggufhub.api.auth.BearerToken"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ggufhub.formats.header import Header
 from ggufhub.formats.values import ValueType
 
-MOST_LAYERS = 512
-"""``LLAMA_MAX_LAYERS`` in ``src/llama-hparams.h``; more is refused by the loader."""
+MOST_BLOCKS = 512
+"""``LLAMA_MAX_LAYERS`` in ``src/llama-hparams.h``; the loader aborts beyond it, or at 0."""
 
 Values = dict[str, int | list[int]]
 
@@ -28,7 +28,7 @@ class Hyperparameters:
         if not architecture:
             return None
         found = cls(architecture, _values(header, f"{architecture}."))
-        return found if 0 < found.number("block_count") <= MOST_LAYERS else None
+        return found if 0 < found.number("block_count") <= MOST_BLOCKS else None
 
     def maybe(self, name: str) -> int | None:
         """An integer, or None where the key is absent or an array."""
@@ -97,7 +97,7 @@ def _values(header: Header, prefix: str) -> Values:
             number = key.value if key.type is not ValueType.FLOAT32 else None
             if isinstance(number, int) and number >= 0:
                 values.setdefault(name, number)
-        elif array.count <= MOST_LAYERS:
+        elif array.count <= MOST_BLOCKS:
             numbers = [item for item in array if isinstance(item, int) and item >= 0]
             if len(numbers) == array.count:
                 values.setdefault(name, numbers)

@@ -36,7 +36,9 @@ def tensor_block(name: str) -> int | None:
     return None if match is None else int(match[1])
 
 
-def tensor_role(name: str) -> str:
-    """``attn_q`` for ``blk.3.attn_q.weight``; the name itself, less its suffix, elsewhere."""
+def block_and_role(name: str) -> tuple[int | None, str]:
+    """``(3, "attn_q")`` for ``blk.3.attn_q.weight``; outside any block the name less its suffix."""
     match = _BLOCK.match(name)
-    return _SUFFIX.sub("", name if match is None else match[2])
+    if match is None:
+        return None, _SUFFIX.sub("", name)
+    return int(match[1]), _SUFFIX.sub("", match[2])

@@ -14,7 +14,7 @@ from ggufhub.errors import (
     SourceError,
 )
 from ggufhub.estimate.memory import memory_document
-from ggufhub.estimate.size import bits_per_weight, parameters, type_mix
+from ggufhub.estimate.size import bits_per_weight, parameters
 from ggufhub.formats.detect import UNKNOWN
 from ggufhub.formats.facts import header_facts
 from ggufhub.formats.file_types import file_type_name
@@ -187,7 +187,7 @@ def _document(
         ],
         "metadata": contents.metadata(header) if header else [],
         "tensors": contents.tensors(model),
-        "types": [asdict(share) for share in type_mix(model.tensors)],
+        "types": [asdict(share) for share in model.shares],
         "layout": contents.layout(model.first),
         "templates": template_parts(header, model.templates) if header else [],
         "memory": memory_document(model),
@@ -233,8 +233,8 @@ def _format(file: ModelFile) -> dict[str, Json]:
     }
 
 
-def _summary(model: Model) -> dict[str, Json]:
-    shares = type_mix(model.tensors)
+def _summary(model: Subject) -> dict[str, Json]:
+    shares = model.shares
     facts = header_facts(model.header or Header("unknown", None))
     file_type = facts.file_type
     quant = shares[0].type if shares else None

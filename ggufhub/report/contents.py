@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from ggufhub.formats.header import Array, Header, Key, StopReason, Tensor
 from ggufhub.formats.model import Model, ModelFile
-from ggufhub.formats.naming import tensor_block, tensor_role
+from ggufhub.formats.naming import block_and_role
 from ggufhub.formats.tensor_types import type_name
 from ggufhub.formats.values import ValueType
 from ggufhub.report.codec import (
@@ -120,6 +120,7 @@ def tensors(model: Model) -> list[dict[str, Json]]:
 
 def _tensor(tensor: Tensor) -> dict[str, Json]:
     name = safe_text(tensor.name)
+    block, role = block_and_role(name)
     return {
         "name": name,
         "shape": list(tensor.shape),
@@ -127,8 +128,8 @@ def _tensor(tensor: Tensor) -> dict[str, Json]:
         "offset": tensor.offset,
         "bytes": tensor.bytes,
         "elements": tensor.elements,
-        "block": tensor_block(name),
-        "role": tensor_role(name),
+        "block": block,
+        "role": role,
         "place": {"offset": tensor.span.offset, "length": tensor.span.length},
     }
 

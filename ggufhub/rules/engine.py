@@ -76,7 +76,7 @@ def _run(rule: Rule, subject: Subject, reasons: list[str], most: int) -> list[Fi
     """The findings of one rule. A defect in a rule costs that rule, never the report."""
     try:
         return list(_first(_findings(rule, subject, reasons), most))
-    except Exception as error:
+    except Exception as error:  # of any kind: it is our defect, and it is logged
         log.exception("rule %s", rule.id)
         reasons.append(f"the rule itself failed ({type(error).__name__})")
         return []

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ggufhub.estimate.hyperparameters import MOST_BLOCKS
 from ggufhub.rules.expressions import Value
-from ggufhub.rules.hparams import CONSTANTS, MOST_BLOCKS, Hyperparameters
+from ggufhub.rules.hparams import CONSTANTS, LoadedHyperparameters
 from ggufhub.rules.tables import table
 
 _EVERY_BLOCK = ("0", "n_layer")
@@ -33,11 +34,11 @@ class Expected:
 class Plan:
     """All that the loader of one architecture may ask for, by tensor name."""
 
-    hyper: Hyperparameters
+    hyper: LoadedHyperparameters
     by_name: dict[str, list[Expected]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, hyper: Hyperparameters) -> "Plan":
+    def of(cls, hyper: LoadedHyperparameters) -> "Plan":
         """The plan for a model. Needs a number of blocks that the loader takes."""
         tensors = table("tensors")
         own = tensors["architectures"][hyper.architecture]
@@ -68,7 +69,7 @@ def _owner(name: str) -> str:
     return name
 
 
-def _expectations(hyper: Hyperparameters, row: dict[str, Any]) -> Iterator[Expected]:
+def _expectations(hyper: LoadedHyperparameters, row: dict[str, Any]) -> Iterator[Expected]:
     name: str = row["name"]
     start, stop = (hyper.value(text) for text in row.get("of", _EVERY_BLOCK))
     sure = isinstance(start, int) and isinstance(stop, int)
@@ -81,7 +82,7 @@ def _expectations(hyper: Hyperparameters, row: dict[str, Any]) -> Iterator[Expec
         yield _expected(hyper, row, full, layer) if sure else _unsure(full)
 
 
-def _once(hyper: Hyperparameters, row: dict[str, Any], layers: range, sure: bool) -> Expected:
+def _once(hyper: LoadedHyperparameters, row: dict[str, Any], layers: range, sure: bool) -> Expected:
     """What a row asks for whose name has no block: the first round that uses it counts."""
     name: str = row["name"]
     if not sure:
@@ -102,7 +103,7 @@ def _layers(start: Value, stop: Value) -> range:
     return range(max(start, 0), min(stop, MOST_BLOCKS))
 
 
-def _expected(hyper: Hyperparameters, row: dict[str, Any], name: str, layer: int) -> Expected:
+def _expected(hyper: LoadedHyperparameters, row: dict[str, Any], name: str, layer: int) -> Expected:
     conditions = [hyper.value(text, layer) for text in row.get("if", [])]
     used = None if None in conditions else True
     if any(value is not None and not value for value in conditions):

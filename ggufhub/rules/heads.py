@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ggufhub.formats.naming import tensor_block
 from ggufhub.rules.expressions import Value
-from ggufhub.rules.hparams import Hyperparameters
+from ggufhub.rules.hparams import LoadedHyperparameters
 from ggufhub.rules.hyperparameters import ATTENTION, HEADS, KEYS_NEEDED
 from ggufhub.rules.model_samples import Entry, llama, llama_tensors
 from ggufhub.rules.registry import Hit, Need, Severity, Truth, model_rule
@@ -38,14 +38,6 @@ def layers(value: Value) -> list[int | None]:
     return [number(one) for one in value] if isinstance(value, list) else []
 
 
-def hit_at(subject: Subject, name: str, message: str, **facts: str) -> Hit:
-    """A finding at a key, or at the place where it would be."""
-    key = subject.find(name)
-    if key is None:
-        return Hit(message, key=name, expected=facts.get("expected"), actual=facts.get("actual"))
-    return Hit.at_key(key, message, **facts)
-
-
 @model_rule(
     "HYP006",
     "Width is no multiple of the heads",
@@ -68,7 +60,9 @@ def heads_do_not_divide(subject: Subject) -> Iterator[Hit]:
     if attends and width is not None and heads and width % heads:
         name = hyper.key_name(HEADS)
         message = f"The width of {width:,} is no multiple of {heads:,} heads."
-        yield hit_at(subject, name, message, expected=f"a divisor of {width}", actual=f"{heads}")
+        yield Hit.at_name(
+            subject, name, message, expected=f"a divisor of {width}", actual=f"{heads}"
+        )
 
 
 @model_rule(
@@ -94,7 +88,7 @@ def uneven_groups(subject: Subject) -> Iterator[Hit]:
             name = hyper.key_name(KEY_VALUE_HEADS)
             message = f"Block {block} has {many:,} heads for {few:,} key-value heads."
             expected = f"a divisor of {many}"
-            yield hit_at(subject, name, message, expected=expected, actual=f"{few}")
+            yield Hit.at_name(subject, name, message, expected=expected, actual=f"{few}")
             return
 
 
@@ -119,7 +113,7 @@ def partial_rotation(subject: Subject) -> Iterator[Hit]:
     head = number(hyper.value("hparams.n_embd_head_k_full"))
     if subject.find(name) is not None and None not in (rotated, head) and rotated != head:
         message = f"{rotated:,} of {head:,} columns of a head are rotated."
-        yield hit_at(subject, name, message, expected=f"{head}", actual=f"{rotated}")
+        yield Hit.at_name(subject, name, message, expected=f"{head}", actual=f"{rotated}")
 
 
 @model_rule(
@@ -142,7 +136,9 @@ def unknown_scaling(subject: Subject) -> Iterator[Hit]:
     found = subject.text(name)
     if found is not None and found not in ROPE_SCALINGS:
         message = f"The rope scaling {found[:80]} is unknown."
-        yield hit_at(subject, name, message, expected=", ".join(ROPE_SCALINGS), actual=found[:80])
+        yield Hit.at_name(
+            subject, name, message, expected=", ".join(ROPE_SCALINGS), actual=found[:80]
+        )
 
 
 def _expert_sample(**counts: int) -> bytes:
@@ -183,11 +179,11 @@ def wrong_experts(subject: Subject) -> Iterator[Hit]:
     most = max((one for one in used if one is not None), default=0)
     for name, message, expected, actual in _expert_faults(subject, hyper, count, most):
         key = hyper.key_name(name)
-        yield hit_at(subject, key, message, expected=expected, actual=actual)
+        yield Hit.at_name(subject, key, message, expected=expected, actual=actual)
 
 
 def _expert_faults(
-    subject: Subject, hyper: Hyperparameters, count: int, used: int
+    subject: Subject, hyper: LoadedHyperparameters, count: int, used: int
 ) -> Iterator[tuple[str, str, str, str]]:
     """Key, message, expected and actual of each number that does not fit."""
     groups = number(hyper.value("hparams.n_expert_groups")) or 0
@@ -237,4 +233,4 @@ def no_key_value_heads(subject: Subject) -> Iterator[Hit]:
         if shared[block] == 0 and subject.find(hyper.key_name(KEY_VALUE_HEADS)) is not None:
             message = f"Block {block} has attn_k, but no key-value heads."
             name = hyper.key_name(KEY_VALUE_HEADS)
-            yield hit_at(subject, name, message, expected="at least 1", actual="0")
+            yield Hit.at_name(subject, name, message, expected="at least 1", actual="0")

@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from ggufhub.estimate.hyperparameters import MOST_BLOCKS
 from ggufhub.formats.header import Header, Key
 from ggufhub.formats.values import ValueType
 from ggufhub.rules.expressions import Value, evaluate
 from ggufhub.rules.tables import table
-
-MOST_BLOCKS = 512
-"""``LLAMA_MAX_LAYERS`` in ``src/llama-hparams.h``; the loader aborts beyond it, or at 0."""
 
 METHODS = {
     "n_layer": "hparams.n_layer_all - hparams.n_layer_nextn",
@@ -93,7 +91,7 @@ class Problem:
 
 
 @dataclass
-class Hyperparameters:
+class LoadedHyperparameters:
     """``architecture`` must be one the tables know. ``has`` tells whether a tensor is there."""
 
     header: Header
@@ -251,7 +249,7 @@ class Hyperparameters:
         value = key.value
         if isinstance(value, bytes):
             return value.decode("utf-8", "surrogateescape")
-        return None if key.array is not None else value  # type: ignore[return-value]
+        return value if isinstance(value, int | float) else None
 
     def _fill(self, key: Key, step: dict[str, Any]) -> None:
         array = key.array
@@ -270,35 +268,35 @@ class Hyperparameters:
         self.problems.append(Problem(Fault.TYPE, key.name, key, expected, key.type_label))
 
 
-def _has(hyper: Hyperparameters, arguments: list[Value]) -> Value:
+def _has(hyper: LoadedHyperparameters, arguments: list[Value]) -> Value:
     name = arguments[0]
     if not isinstance(name, str):
         return None
     return int(hyper.has(name.replace("blk.N.", f"blk.{hyper.layer}.")))
 
 
-def _given(hyper: Hyperparameters, arguments: list[Value]) -> Value:
+def _given(hyper: LoadedHyperparameters, arguments: list[Value]) -> Value:
     return int(hyper.header.find(hyper.key_name(str(arguments[0]))) is not None)
 
 
-def _text(hyper: Hyperparameters, arguments: list[Value]) -> Value:
+def _text(hyper: LoadedHyperparameters, arguments: list[Value]) -> Value:
     return None if arguments[0] is None else str(arguments[0])
 
 
-def _tokens(hyper: Hyperparameters, arguments: list[Value]) -> Value:
+def _tokens(hyper: LoadedHyperparameters, arguments: list[Value]) -> Value:
     array = hyper.header.array("tokenizer.ggml.tokens")
     return hyper.header.number(hyper.key_name("vocab_size")) if array is None else array.count
 
 
-def _token_types(hyper: Hyperparameters, arguments: list[Value]) -> Value:
+def _token_types(hyper: LoadedHyperparameters, arguments: list[Value]) -> Value:
     return hyper.header.number("tokenizer.ggml.token_type_count") or 0
 
 
-def _recurrent(hyper: Hyperparameters, arguments: list[Value]) -> Value:
+def _recurrent(hyper: LoadedHyperparameters, arguments: list[Value]) -> Value:
     return int(hyper.architecture in table("architectures")["recurrent"])
 
 
-_FUNCTIONS: dict[str, Callable[[Hyperparameters, list[Value]], Value]] = {
+_FUNCTIONS: dict[str, Callable[[LoadedHyperparameters, list[Value]], Value]] = {
     "has": _has,
     "given": _given,
     "text": _text,
@@ -307,12 +305,12 @@ _FUNCTIONS: dict[str, Callable[[Hyperparameters, list[Value]], Value]] = {
     "llm_arch_is_recurrent": _recurrent,
 }
 
-_ACTIONS: dict[str, Callable[[Hyperparameters, dict[str, Any]], None]] = {
-    "set": Hyperparameters._set,
-    "each": Hyperparameters._each,
-    "forget": Hyperparameters._forget,
-    "get": Hyperparameters._get,
-    "either": Hyperparameters._either,
-    "list": Hyperparameters._list,
-    "count": Hyperparameters._count,
+_ACTIONS: dict[str, Callable[[LoadedHyperparameters, dict[str, Any]], None]] = {
+    "set": LoadedHyperparameters._set,
+    "each": LoadedHyperparameters._each,
+    "forget": LoadedHyperparameters._forget,
+    "get": LoadedHyperparameters._get,
+    "either": LoadedHyperparameters._either,
+    "list": LoadedHyperparameters._list,
+    "count": LoadedHyperparameters._count,
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ggufhub.formats.header import Key
 from ggufhub.formats.kind import MODEL
-from ggufhub.rules.heads import TENSORS_NEEDED, hit_at
+from ggufhub.rules.heads import TENSORS_NEEDED
 from ggufhub.rules.hyperparameters import KEYS_NEEDED
 from ggufhub.rules.model_samples import TOKENS, llama
 from ggufhub.rules.registry import Hit, Severity, Truth, model_rule
@@ -119,7 +119,7 @@ def unlikely_context(subject: Subject) -> Iterator[Hit]:
         return
     if not 1 < length <= LONGEST_CONTEXT:
         message = f"The context length is {length:,}."
-        yield hit_at(
+        yield Hit.at_name(
             subject, name, message, expected=f"2 to {LONGEST_CONTEXT:,}", actual=f"{length}"
         )
     original_name = hyper.key_name("rope.scaling.original_context_length")
@@ -127,7 +127,7 @@ def unlikely_context(subject: Subject) -> Iterator[Hit]:
     if original is not None and original > length:
         message = f"The context was {original:,} before it was stretched to {length:,}."
         expected = f"at most {length}"
-        yield hit_at(subject, original_name, message, expected=expected, actual=f"{original}")
+        yield Hit.at_name(subject, original_name, message, expected=expected, actual=f"{original}")
 
 
 @model_rule(
@@ -185,7 +185,7 @@ def no_scaling(subject: Subject) -> Iterator[Hit]:
     natural = hyper.architecture != "gpt-oss" and base > DEFAULT_FREQ_BASE
     if not natural and not any(key.name.startswith(prefix) for key in subject.header.keys):
         message = f"The context is {length:,}, and no {prefix}* key says how it was stretched."
-        yield hit_at(subject, name, message, expected=f"{prefix}type", actual="keys absent")
+        yield Hit.at_name(subject, name, message, expected=f"{prefix}type", actual="keys absent")
 
 
 def _llama3(**changes: object) -> bytes:
@@ -226,7 +226,9 @@ def no_frequency_factors(subject: Subject) -> Iterator[Hit]:
     long = (subject.number(name) or 0) >= 131_072
     if base == 500_000 and subject.vocabulary.size == 128_256 and long and not scaled:
         message = "It looks like Llama 3.1, but rope_freqs.weight is missing."
-        yield hit_at(subject, name, message, expected="rope_freqs.weight", actual="tensor absent")
+        yield Hit.at_name(
+            subject, name, message, expected="rope_freqs.weight", actual="tensor absent"
+        )
 
 
 @model_rule(
@@ -255,4 +257,4 @@ def no_pooling(subject: Subject) -> Iterator[Hit]:
         yield Hit(message, key=name, expected="1 to 4", actual="key absent")
     elif ranks and pooling != RANK and not any(t.startswith("cls") for t in subject.names):
         message = "The model is to rank, but has no head for it, and its pooling is another."
-        yield hit_at(subject, name, message, expected=f"{RANK}", actual=f"{pooling}")
+        yield Hit.at_name(subject, name, message, expected=f"{RANK}", actual=f"{pooling}")

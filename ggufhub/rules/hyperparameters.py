@@ -6,10 +6,11 @@ of each architecture, llama.cpp 0c1e57098, replayed by ``ggufhub.rules.hparams``
 
 from collections.abc import Iterator
 
+from ggufhub.estimate.hyperparameters import MOST_BLOCKS
 from ggufhub.formats.header import Key
 from ggufhub.formats.kind import DRAFT, MODEL, VOCAB
 from ggufhub.formats.values import ValueType
-from ggufhub.rules.hparams import MOST_BLOCKS, Fault, Problem
+from ggufhub.rules.hparams import Fault, Problem
 from ggufhub.rules.model_samples import llama
 from ggufhub.rules.registry import Hit, Need, Severity, Truth, model_rule
 from ggufhub.rules.subject import Subject
@@ -205,8 +206,8 @@ def wrong_block_count(subject: Subject) -> Iterator[Hit]:
     if key is None or count is None:
         return
     if not 0 < count <= MOST_BLOCKS:
-        facts = {"expected": f"1 to {MOST_BLOCKS}", "actual": f"{count:,}"}
-        yield Hit.at_key(key, f"The model states {count:,} blocks.", **facts)
+        message = f"The model states {count:,} blocks."
+        yield Hit.at_key(key, message, expected=f"1 to {MOST_BLOCKS}", actual=f"{count:,}")
     further = subject.find(hyper.key_name("nextn_predict_layers"))
     ahead = subject.number(hyper.key_name("nextn_predict_layers"))
     if further is not None and ahead is not None and ahead > count:

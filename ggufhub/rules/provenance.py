@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ggufhub.estimate.size import parameters, type_mix
+from ggufhub.estimate.size import parameters
 from ggufhub.formats.header import Key
 from ggufhub.formats.kind import MODEL
 from ggufhub.rules.model_samples import llama
@@ -139,7 +139,7 @@ def says_little(subject: Subject) -> Iterator[Hit]:
 )
 def wrong_size(subject: Subject) -> Iterator[Hit]:
     key, label = subject.find("general.size_label"), subject.text("general.size_label")
-    stated, counted = _stated(label), parameters(type_mix(subject.tensors))
+    stated, counted = _stated(label), parameters(subject.shares)
     if key is None or stated is None or counted is None or subject.kind != MODEL:
         return
     low, high = stated

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ggufhub.estimate.size import bits_per_weight, parameters, type_mix
+from ggufhub.estimate.size import bits_per_weight, parameters
 from ggufhub.formats.file_types import FILE_TYPES, GUESSED, REMOVED_FILE_TYPES, file_type_name
 from ggufhub.formats.header import Tensor
 from ggufhub.formats.kind import MODEL
@@ -269,7 +269,7 @@ def requantised(subject: Subject) -> Iterator[Hit]:
 def weight(subject: Subject) -> Iterator[Hit]:
     if subject.kind != MODEL or not any(map(_quantised, subject.tensors)):
         return
-    shares = type_mix(subject.tensors)
+    shares = subject.shares
     total = sum(share.bytes for share in shares) or 1
     mix = ", ".join(f"{share.type} {100 * share.bytes / total:.1f} %" for share in shares[:5])
     bits, count = bits_per_weight(shares) or 0.0, parameters(shares) or 0

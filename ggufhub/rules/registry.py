@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib import import_module
+from typing import NotRequired, TypedDict, Unpack
 
 from ggufhub.formats.header import Key, Span, Tensor
 from ggufhub.formats.model import ModelFile
@@ -57,6 +58,15 @@ class Need(Enum):
     DATA = "every byte"
 
 
+class Details(TypedDict, total=False):
+    """What a hit may say beside its message and place."""
+
+    expected: str | None
+    actual: str | None
+    severity: Severity | None
+    fix: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One place where a rule is broken; the rest of a finding comes from the rule."""
@@ -72,18 +82,28 @@ class Hit:
     fix: str | None = None
 
     @classmethod
-    def at_key(cls, key: Key, message: str, **facts: str | Severity | None) -> "Hit":
-        return cls(message, span=key.span, key=key.name, **facts)  # type: ignore[arg-type]
+    def at_key(cls, key: Key, message: str, **details: Unpack[Details]) -> "Hit":
+        return cls(message, span=key.span, key=key.name, **details)
 
     @classmethod
-    def at_tensor(cls, tensor: Tensor, message: str, **facts: str | Severity | None) -> "Hit":
-        return cls(message, span=tensor.span, tensor=tensor.name, **facts)  # type: ignore[arg-type]
+    def at_name(
+        cls, subject: Subject, name: str, message: str, **details: Unpack[Details]
+    ) -> "Hit":
+        """A hit at a key, whether it is there or not."""
+        key = subject.find(name)
+        if key is None:
+            return cls(message, key=name, **details)
+        return cls.at_key(key, message, **details)
 
     @classmethod
-    def at_note(cls, facts: TemplateFacts, note: Note, **more: str | Severity | None) -> "Hit":
+    def at_tensor(cls, tensor: Tensor, message: str, **details: Unpack[Details]) -> "Hit":
+        return cls(message, span=tensor.span, tensor=tensor.name, **details)
+
+    @classmethod
+    def at_note(cls, facts: TemplateFacts, note: Note, **details: Unpack[Details]) -> "Hit":
         """A place in a chat template."""
         message = f"{note.text[0].upper()}{note.text[1:]}."
-        return cls(message, key=facts.key, line=note.line, **more)  # type: ignore[arg-type]
+        return cls(message, key=facts.key, line=note.line, **details)
 
 
 FileCheck = Callable[[ModelFile], Iterator[Hit]]
@@ -108,12 +128,12 @@ class Rule:
     severity: Severity
     truth: Truth
     needs: tuple[Need, ...]
-    runtimes: tuple[str, ...]
     help: str
     fix: str
     failing: SampleMaker
     passing: SampleMaker
-    formats: tuple[str, ...]
+    runtimes: tuple[str, ...] = ("llama.cpp",)
+    formats: tuple[str, ...] = ("gguf",)
     check_file: FileCheck | None = None
     check_model: ModelCheck | None = None
     check_template: TemplateCheck | None = None
@@ -174,6 +194,19 @@ MODULES = (
 )
 """Modules of this package that register rules."""
 
+
+class Declaration(TypedDict):
+    """What a rule says of itself beside its first line, as in ``Rule``."""
+
+    help: str
+    fix: str
+    failing: SampleMaker
+    passing: SampleMaker
+    runtimes: NotRequired[tuple[str, ...]]
+    formats: NotRequired[tuple[str, ...]]
+    policy: NotRequired[Policy]
+
+
 _rules: dict[str, Rule] = {}
 
 
@@ -191,18 +224,12 @@ def file_rule(
     truth: Truth,
     *,
     needs: tuple[Need, ...],
-    help: str,
-    fix: str,
-    failing: SampleMaker,
-    passing: SampleMaker,
-    runtimes: tuple[str, ...] = ("llama.cpp",),
-    formats: tuple[str, ...] = ("gguf",),
+    **words: Unpack[Declaration],
 ) -> Callable[[FileCheck], FileCheck]:
     """Register the decorated function as a rule about one file."""
 
     def add(check: FileCheck) -> FileCheck:
-        facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing, formats)
-        register(Rule(*facts, check_file=check))
+        register(Rule(id, title, severity, truth, needs, check_file=check, **words))
         return check
 
     return add
@@ -215,19 +242,12 @@ def model_rule(
     truth: Truth,
     *,
     needs: tuple[Need, ...],
-    help: str,
-    fix: str,
-    failing: SampleMaker,
-    passing: SampleMaker,
-    runtimes: tuple[str, ...] = ("llama.cpp",),
-    formats: tuple[str, ...] = ("gguf",),
-    policy: Policy | None = None,
+    **words: Unpack[Declaration],
 ) -> Callable[[ModelCheck], ModelCheck]:
     """Register the decorated function as a rule about a whole model."""
 
     def add(check: ModelCheck) -> ModelCheck:
-        facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing, formats)
-        register(Rule(*facts, check_model=check, policy=policy))
+        register(Rule(id, title, severity, truth, needs, check_model=check, **words))
         return check
 
     return add
@@ -239,19 +259,14 @@ def template_rule(
     severity: Severity,
     truth: Truth,
     *,
-    help: str,
-    fix: str,
-    failing: SampleMaker,
-    passing: SampleMaker,
     needs: tuple[Need, ...] = (Need.TEMPLATE,),
-    runtimes: tuple[str, ...] = ("llama.cpp", "transformers"),
-    formats: tuple[str, ...] = ("gguf",),
+    **words: Unpack[Declaration],
 ) -> Callable[[TemplateCheck], TemplateCheck]:
     """Register the decorated function as a rule about each chat template."""
+    words.setdefault("runtimes", ("llama.cpp", "transformers"))
 
     def add(check: TemplateCheck) -> TemplateCheck:
-        facts = (id, title, severity, truth, needs, runtimes, help, fix, failing, passing, formats)
-        register(Rule(*facts, check_template=check))
+        register(Rule(id, title, severity, truth, needs, check_template=check, **words))
         return check
 
     return add

@@ -38,14 +38,6 @@ NEVER_BOS = frozenset({"qwen2", "qwen2moe", "qwen3", "qwen3moe"})
 """Architectures whose models were all trained without one."""
 
 
-def _key_hit(subject: Subject, name: str, message: str, **facts: str | Severity | None) -> Hit:
-    """A hit at a key, whether it is there or not."""
-    key = subject.find(name)
-    if key is None:
-        return Hit(message, key=name, **facts)  # type: ignore[arg-type]
-    return Hit.at_key(key, message, **facts)
-
-
 @model_rule(
     "TOK013",
     "Special id outside the vocabulary",
@@ -66,7 +58,7 @@ def id_outside(subject: Subject) -> Iterator[Hit]:
         number = subject.number(name)
         if number is not None and not 0 <= number < size:
             unset = " It stands for “none” in files of old converters." if number == UNSET else ""
-            yield _key_hit(
+            yield Hit.at_name(
                 subject,
                 name,
                 f"{name} is {number:,}, but there are {size:,} tokens.{unset}",
@@ -99,7 +91,7 @@ def no_begin_or_end(subject: Subject) -> Iterator[Hit]:
             continue
         unused = name == "bos" and "bos_token" not in template
         unused = unused and (add_bos is None or add_bos.value == 0)
-        yield _key_hit(
+        yield Hit.at_name(
             subject,
             ID_KEYS[name],
             f"There is no {name} id, so token 11 “{shown}” is taken.",
@@ -144,7 +136,7 @@ def plain_end(subject: Subject) -> Iterator[Hit]:
 
 def _type_hit(subject: Subject, number: int, message: str) -> Hit:
     actual = str(subject.vocabulary.type_of(number))
-    return _key_hit(subject, TYPES, message, expected="3 (control)", actual=actual)
+    return Hit.at_name(subject, TYPES, message, expected="3 (control)", actual=actual)
 
 
 def _emitted(subject: Subject, text: str) -> bool:
@@ -171,7 +163,7 @@ def word_as_end(subject: Subject) -> Iterator[Hit]:
         return
     if _MARKED.search(vocabulary.text(number)) is None:
         message = f"The end token {number:,} is the word “{vocabulary.text(number)}”."
-        yield _key_hit(subject, ID_KEYS["eos"], message, actual=vocabulary.text(number))
+        yield Hit.at_name(subject, ID_KEYS["eos"], message, actual=vocabulary.text(number))
 
 
 @model_rule(
@@ -190,11 +182,11 @@ def undeclared_addition(subject: Subject) -> Iterator[Hit]:
     name = "tokenizer.ggml.add_bos_token"
     flag = subject.find(name)
     if flag is not None and flag.value == 1 and subject.find(ID_KEYS["bos"]) is None:
-        yield _key_hit(subject, name, "A begin token is added, but none is declared.")
+        yield Hit.at_name(subject, name, "A begin token is added, but none is declared.")
     name = "tokenizer.ggml.add_eos_token"
     flag = subject.find(name)
     if flag is not None and flag.value == 1 and subject.templates:
-        yield _key_hit(subject, name, "An end token is added to every prompt of a chat model.")
+        yield Hit.at_name(subject, name, "An end token is added to every prompt of a chat model.")
 
 
 @model_rule(
@@ -219,9 +211,9 @@ def against_family(subject: Subject) -> Iterator[Hit]:
         architecture == "llama" and subject.vocabulary.pre in ("llama3", "llama-bpe", "llama-v3")
     )
     if needed and flag.value == 0:
-        yield _key_hit(subject, name, "This family needs a begin token.", expected="true")
+        yield Hit.at_name(subject, name, "This family needs a begin token.", expected="true")
     elif architecture in NEVER_BOS and flag.value == 1:
-        yield _key_hit(subject, name, "This family has no begin token.", expected="false")
+        yield Hit.at_name(subject, name, "This family has no begin token.", expected="false")
 
 
 @template_rule(
@@ -326,4 +318,4 @@ def vanishing_words(subject: Subject) -> Iterator[Hit]:
         for token, kind in zip(vocabulary.tokens, types, strict=False)
     )
     if words > PLAIN_CONTROLS:
-        yield _key_hit(subject, TOKENS, f"{words:,} control tokens look like plain words.")
+        yield Hit.at_name(subject, TOKENS, f"{words:,} control tokens look like plain words.")

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Self
 
+from ggufhub.estimate.size import TypeShare, type_mix
 from ggufhub.formats.kind import DRAFT, MODEL
 from ggufhub.formats.model import Model
 from ggufhub.rules.expected import Plan
-from ggufhub.rules.hparams import Hyperparameters
+from ggufhub.rules.hparams import LoadedHyperparameters
 from ggufhub.rules.policy import Policy
 from ggufhub.rules.tables import table
 from ggufhub.rules.vocabulary import Vocabulary
@@ -23,9 +24,10 @@ class Subject(Model):
     templates: list[TemplateFacts] = field(default_factory=list)
     policy: Policy | None = None
     _vocabulary: Vocabulary | None = field(default=None, repr=False)
-    _hyper: Hyperparameters | None = field(default=None, repr=False)
+    _hyper: LoadedHyperparameters | None = field(default=None, repr=False)
     _plan: Plan | None = field(default=None, repr=False)
     _names: frozenset[str] | None = field(default=None, repr=False)
+    _shares: list[TypeShare] | None = field(default=None, repr=False)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -43,7 +45,14 @@ class Subject(Model):
         return self._names
 
     @property
-    def hyper(self) -> Hyperparameters | None:
+    def shares(self) -> list[TypeShare]:
+        """How much of the model each tensor type holds, the largest first."""
+        if self._shares is None:
+            self._shares = type_mix(self.tensors)
+        return self._shares
+
+    @property
+    def hyper(self) -> LoadedHyperparameters | None:
         """The hyper-parameters as the loader reads them; None where it reads none: no language
         model, or of an architecture it does not know. Needs the keys."""
         architecture = self.text("general.architecture") or ""
@@ -52,7 +61,7 @@ class Subject(Model):
             return None
         if self._hyper is None:
             assert self.header is not None
-            self._hyper = Hyperparameters(self.header, architecture, self.names.__contains__)
+            self._hyper = LoadedHyperparameters(self.header, architecture, self.names.__contains__)
         return self._hyper
 
     @property

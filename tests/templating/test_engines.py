@@ -16,7 +16,7 @@ def rows() -> list[tuple[str, str, str, str]]:
     if not table.exists():
         return []
     lines = table.read_text().splitlines()[1:]
-    return [tuple(line.split("\t")[:4]) for line in lines if line.count("\t") >= 3]  # type: ignore[misc]
+    return [tuple(line.split("\t")[:4]) for line in lines if line.count("\t") >= 3]
 
 
 def kinds(snippet: str) -> set[str]:

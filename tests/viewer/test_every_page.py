@@ -144,7 +144,7 @@ def test_every_rule_has_its_page(get: Get) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["/nothing", "/rules/XXX999/", "/i/00000000-0000-4000-8000-000000000000/"]
+    "url", ["/nothing", "/rules/STR999/", "/i/00000000-0000-4000-8000-000000000000/"]
 )
 def test_what_is_not_there_is_404(client: Client, db: None, url: str) -> None:
     assert client.get(url).status_code == 404

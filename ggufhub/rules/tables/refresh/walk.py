@@ -5,6 +5,7 @@ its own name or, where a name is used twice for different things, under ``name~2
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -43,7 +44,7 @@ LAYER = "i"
 """The one name of the loop variable over layers in all expressions."""
 
 
-class Walk:
+class Walk(ABC):
     """Subclasses see each plain statement through ``statement``, in order."""
 
     def __init__(self, names: dict[str, str]) -> None:
@@ -56,9 +57,9 @@ class Walk:
         self.functions: dict[str, Node] = {}
         self.raw: dict[str, str] = {}
 
+    @abstractmethod
     def statement(self, text: str) -> None:
         """A plain statement that is no definition of a local name."""
-        raise NotImplementedError
 
     def condition(self, text: str) -> str:
         """A condition as an expression."""
