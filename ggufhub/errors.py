@@ -17,12 +17,20 @@ class GgufHubError(Exception):
 class SourceError(GgufHubError):
     """The bytes could not be had: no such file, refused address, dead server, broken answer.
 
-    ``retry_after`` is the number of seconds a server asked us to wait, or None.
+    ``retry_after`` is the number of seconds a server asked us to wait, or None; ``limit`` the
+    budget of ours that ended it, where one did: what was read until then may be looked at.
     """
 
-    def __init__(self, code: str, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        retry_after: float | None = None,
+        limit: "LimitExceeded | None" = None,
+    ) -> None:
         super().__init__(code, message)
         self.retry_after = retry_after
+        self.limit = limit
 
 
 class SourceChanged(SourceError):
@@ -59,8 +67,6 @@ class LimitExceeded(GgufHubError):
         wanted = "" if asked is None else f" (asked for {asked:,})"
         super().__init__("limit", f"The limit {limit} of {allowed:,} was reached{wanted}.")
         self.limit = limit
-        self.allowed = allowed
-        self.asked = asked
 
 
 class ServerError(GgufHubError):

@@ -30,11 +30,17 @@ class Limits:
     keys: int = 65_536
     """Largest real count known: 42. The hub's own viewer stops at 100,000."""
 
-    tensors: int = 1_000_000
-    """Large mixture-of-experts files hold about 2,000; one tensor an expert would reach 100,000."""
+    tensors: int = 131_072
+    """Large mixture-of-experts files hold about 2,000; one tensor an expert would reach 100,000.
+    A million would take 16 s and 1.5 GB."""
+
+    name_bytes: int = 16 * MIB
+    """All names of keys and tensors in one file. Names of 63 bytes, the longest that load, come
+    to 8 MiB for as many tensors as are read."""
 
     array_elements: int = 16_777_216
-    """Largest real array: 514,906 merges. The reference's own bound is 2^30."""
+    """All arrays of one file together. Largest real array: 514,906 merges; the reference's own
+    bound is 2^30 for one array."""
 
     string_bytes: int = 64 * MIB
     """A whole tokenizer.json may sit in one key; 2^30 is the reference's bound."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ggufhub.integrity.expected import expected_digests
 from ggufhub.report.run import inspect_source
 from ggufhub.rules.policy import Policy
 from ggufhub.rules.policy_file import parse_policy, read_policy
@@ -23,13 +24,13 @@ def inspect(
 
     ``source`` is a path, a link or a hub name. ``policy`` is the path of a TOML file, or its
     fields. A model that is wrong or cannot be read is a verdict, not an exception; ``UsageError``
-    says that a profile, a policy or a network makes no sense.
+    says that a profile, a policy, a digest or a network makes no sense.
     """
     report = inspect_source(
         os.fspath(source),
         profile=profile,
         policy=_policy(policy),
-        expected=None if expect_sha256 is None else {"sha256": expect_sha256.lower()},
+        expected=expected_digests(expect_sha256),
         networks=allow_network,
     )
     return report.document

@@ -1,4 +1,4 @@
-"""The `ggufhub` command: check, show, compare, rules, serve.
+"""The `ggufhub` command: check, show, compare, audit, rules, serve.
 
 Exit codes: 0 clean, 1 findings at or above --fail-on, 2 usage, 3 a source was unreadable,
 4 the server of --server was unreachable or too slow.
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from ggufhub import __version__
-from ggufhub.cli import check, compare, rules, show
+from ggufhub.cli import audit, check, compare, rules, show
 from ggufhub.cli.codes import CLEAN, INTERRUPTED, SERVER, USAGE
 from ggufhub.errors import ServerError, UsageError
 
@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"ggufhub {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (check, show, compare, rules):
+    for command in (check, show, compare, audit, rules):
         command.add(commands)
     serve = commands.add_parser("serve", help="run the whole service on this machine")
     serve.set_defaults(run=_serve)

@@ -121,6 +121,7 @@ def _code(documents: list[Document], failing: tuple[str, ...]) -> int:
 
 def _inspector(options: argparse.Namespace) -> Callable[..., Document]:
     """What turns one source into a document; everything it needs is checked before it runs."""
+    from ggufhub.integrity.expected import expected_digests
     from ggufhub.rules.profiles import DEFAULT_PROFILE, selected
 
     policy = _policy(options.policy)
@@ -141,7 +142,7 @@ def _inspector(options: argparse.Namespace) -> Callable[..., Document]:
         networks=options.allow_network,
         profile=profile,
         policy=policy,
-        expected=_expected(options.expect_sha256),
+        expected=expected_digests(options.expect_sha256),
         depth=options.depth,
     )
 
@@ -159,15 +160,6 @@ def _policy(path: Path | None) -> "Policy | None":
     from ggufhub.rules.policy_file import read_policy
 
     return read_policy(path)
-
-
-def _expected(sha256: str | None) -> dict[str, str] | None:
-    if sha256 is None:
-        return None
-    digest = sha256.strip().lower()
-    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise UsageError("--expect-sha256 takes 64 hexadecimal digits")
-    return {"sha256": digest}
 
 
 def _inspect_all(

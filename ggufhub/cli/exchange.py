@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ ANSWER_SECONDS = 60.0
 """Longer than the server holds an answer back."""
 
 LARGEST_ANSWER = 256 * MIB
-"""A report of a million tensors; more is no report."""
+"""A report of as many tensors as are ever read takes a third of it."""
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 _AGAIN = (409, 423, 429, 500, 502, 503, 504)
 """Wrong offset, busy, too many, or trouble that may pass."""
@@ -35,12 +38,22 @@ class Answer:
     def may_try_again(self) -> bool:
         return self.status in _AGAIN
 
-    def json(self) -> Any:
-        """The body; ``ServerError`` where it is no JSON: then this is no ggufhub server."""
+    def json(self) -> dict[str, Any]:
+        """The body; ``ServerError`` where it is no JSON object."""
         try:
-            return json.loads(self.body)
-        except ValueError as error:
-            raise ServerError("the server does not answer as a ggufhub server does") from error
+            document = json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise stranger() from error
+        if not isinstance(document, dict):
+            raise stranger()
+        return document
+
+    def offset(self) -> int:
+        """How many bytes of an upload the server has; ``ServerError`` where it does not say."""
+        told = self.headers.get("Upload-Offset", "")
+        if not _NUMBER.fullmatch(told):
+            raise stranger()
+        return int(told)
 
     def reason(self) -> str:
         """What a problem document says, field by field."""
@@ -48,13 +61,18 @@ class Answer:
             problem = json.loads(self.body)
             fields = [f"{e['pointer']}: {e['detail']}" for e in problem.get("errors", [])]
             return "; ".join(fields) or str(problem["detail"])
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             return http.client.responses.get(self.status, "no reason given")
 
     def retry_after(self, attempt: int) -> float:
         """Seconds to wait: what the server asks for, or a little more each time."""
         asked = self.headers.get("Retry-After", "")
-        return float(asked) if asked.isdigit() else 0.3 * 2**attempt
+        return float(asked) if _NUMBER.fullmatch(asked) else 0.3 * 2**attempt
+
+
+def stranger() -> ServerError:
+    """What to say of an answer that no ggufhub server gives."""
+    return ServerError("the server does not answer as a ggufhub server does")
 
 
 class Connection:

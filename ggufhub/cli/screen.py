@@ -73,6 +73,11 @@ class Progress:
         self._done += 1
         self._draw("")
 
+    def of(self, done: int, total: int) -> None:
+        """``done`` models are finished, of ``total``."""
+        self._done, self._total = done, total
+        self._draw("")
+
     def reading(self, stage: str, reads: Reads) -> None:
         """The one model in work has read something."""
         self._draw(f"{stage}, {reads.bytes:,} bytes in {reads.requests:,} reads")

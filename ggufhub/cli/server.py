@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ggufhub.cli.exchange import Answer, Connection
+from ggufhub.cli.exchange import Answer, Connection, stranger
 from ggufhub.errors import ServerError, SourceError, UsageError
 from ggufhub.formats.naming import shard_name
 from ggufhub.limits import MIB, Limits
 from ggufhub.report.build import unreadable
+from ggufhub.report.document import REPORT_SCHEMA
 from ggufhub.rules.policy import Policy
 from ggufhub.rules.policy_file import policy_values
 from ggufhub.sources.open import is_remote
@@ -43,8 +44,15 @@ class Server:
     def inspect(self, source: str, *, profile: str, policy: Policy | None) -> Document:
         """The server's report on one source.
 
-        ``ServerError`` where it cannot be reached or is too slow, ``UsageError`` where it refuses.
+        ``ServerError`` where it cannot be reached, is too slow or is no ggufhub server;
+        ``UsageError`` where it refuses.
         """
+        try:
+            return self._inspect(source, profile, policy)
+        except (KeyError, TypeError) as error:  # an answer without what ours always hold
+            raise stranger() from error
+
+    def _inspect(self, source: str, profile: str, policy: Policy | None) -> Document:
         deadline = time.monotonic() + self._timeout
         order: Document = {"profile": profile}
         if policy is not None:
@@ -58,8 +66,9 @@ class Server:
                 self._send(upload, path, 0, FIRST_BYTES, deadline)
                 files[upload] = path
             return self._follow(source, {**order, "uploads": list(files)}, files, deadline)
-        except OSError as error:
-            problem = SourceError("not_found", f"{source} cannot be read: {error.strerror}")
+        except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+            reason = error.strerror if isinstance(error, OSError) else error
+            problem = SourceError("not_found", f"{source} cannot be read: {reason}")
             return unreadable(source, problem, profile).document
 
     def _create(self, path: Path, deadline: float) -> str:
@@ -92,14 +101,14 @@ class Server:
                 "PATCH", place, deadline, body=file.read(end - start), headers=headers
             )
             if answer is not None and answer.status == 204:
-                start = int(answer.headers["Upload-Offset"])
+                start = answer.offset()
                 continue
             failures += 1
             if answer is not None and not answer.may_try_again:
                 raise refusal(answer)
             if failures > RETRIES:
                 raise ServerError("the server broke off the upload too often")
-            start = int(self._call("HEAD", place, deadline).headers["Upload-Offset"])
+            start = self._call("HEAD", place, deadline).offset()
 
     def _follow(
         self, source: str, order: Document, files: dict[str, Path], deadline: float
@@ -110,8 +119,10 @@ class Server:
                 start, upload = needs["offset"], needs["upload"]
                 self._send(upload, files[upload], start, start + needs["length"], deadline)
             if state["state"] == "done":
-                answer = self._call("GET", f"reports/{state['id']}", deadline)
-                return {**answer.json(), "source": source}
+                report = self._call("GET", f"reports/{state['id']}", deadline).json()
+                if report.get("schema") != REPORT_SCHEMA:
+                    raise stranger()
+                return {**report, "source": source}
             if state["error"] or state["state"] in ("failed", "cancelled"):
                 error = state["error"] or {"code": "cancelled", "message": "It was cancelled."}
                 problem = SourceError(error["code"], error["message"])
@@ -162,7 +173,7 @@ def _shards(path: Path) -> list[Path]:
         return [path]
     names = (name.sibling(number) for number in range(1, name.shards + 1))
     shards = (path.with_name(sibling) for sibling in names)
-    return [shard for shard in shards if shard == path or shard.is_file()]
+    return [shard for shard in shards if shard == path or os.path.isfile(shard)]
 
 
 def refusal(answer: Answer) -> ServerError | UsageError:

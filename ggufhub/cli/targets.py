@@ -1,6 +1,7 @@
 """From the arguments to the list of models: directories, globs, lists on stdin, shards."""
 
 import glob
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -52,15 +53,14 @@ def _listed(arguments: list[str]) -> Iterator[str]:
 
 
 def _models(source: str) -> list[str]:
-    path = Path(source)
     if is_remote(source):
         return [source]
-    if path.is_dir():
-        files = sorted(str(file) for file in path.rglob("*") if _is_model(file))
+    if os.path.isdir(source):
+        files = sorted(str(file) for file in Path(source).rglob("*") if _is_model(file))
         if not files:
             raise UsageError(f"there is no .gguf file in {source}")
         return files
-    if not path.exists() and glob.has_magic(source):
+    if not os.path.exists(source) and glob.has_magic(source):
         files = sorted(glob.glob(source, recursive=True))
         if not files:
             raise UsageError(f"no file matches {source}")
@@ -72,4 +72,4 @@ def _is_model(file: Path) -> bool:
     """By name: GGUF, and the names under which older programs kept their models."""
     name = file.name.lower()
     legacy = name.startswith("ggml-") and name.endswith(".bin")
-    return (name.endswith(".gguf") or legacy) and file.is_file()
+    return (name.endswith(".gguf") or legacy) and os.path.isfile(file)

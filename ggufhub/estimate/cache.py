@@ -103,7 +103,7 @@ def cache_bytes(hyper: Hyperparameters, layers: Layers, setting: Setting) -> Byt
         value = value if setting.flash_attention or value == 0 else widest
         keys += row_bytes(setting.key_type, key) * rows
         values += row_bytes(setting.value_type, value) * rows
-        indexer += _indexer_row(hyper, setting, layer, value) * rows
+        indexer += _indexer_row(hyper, setting, layer) * rows
     states = _state_elements(hyper) * STATE_BYTES * sum(layers.recurrent)
     return Bytes(keys, values, indexer, states * max(setting.sequences, 1))
 
@@ -120,7 +120,7 @@ def _widths(hyper: Hyperparameters, layers: Layers) -> list[tuple[int, int]]:
     return widths
 
 
-def _indexer_row(hyper: Hyperparameters, setting: Setting, layer: int, value: int) -> int:
+def _indexer_row(hyper: Hyperparameters, setting: Setting, layer: int) -> int:
     """Bytes of one row of a sparse-attention indexer."""
     length = hyper.maybe("attention.indexer.key_length")
     if length is None:

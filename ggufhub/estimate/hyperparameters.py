@@ -11,6 +11,9 @@ from ggufhub.formats.values import ValueType
 MOST_BLOCKS = 512
 """``LLAMA_MAX_LAYERS`` in ``src/llama-hparams.h``; the loader aborts beyond it, or at 0."""
 
+MOST_NAMES = 256
+"""Keys of one architecture taken; the most any has is about 60."""
+
 Values = dict[str, int | list[int]]
 
 
@@ -90,6 +93,8 @@ def _values(header: Header, prefix: str) -> Values:
     """Integers and short integer arrays that are not negative, by name without the prefix."""
     values: Values = {}
     for key in header.keys:
+        if len(values) == MOST_NAMES:
+            break
         if not key.name.startswith(prefix):
             continue
         name, array = key.name[len(prefix) :], key.array

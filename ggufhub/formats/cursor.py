@@ -1,10 +1,11 @@
 """Cursor: bounded reading of numbers and strings over a growing window."""
 
 import struct
+from array import array
 from typing import NoReturn
 
 from ggufhub.errors import LimitExceeded
-from ggufhub.formats.header import Encoding, Span, Stop, StopReason
+from ggufhub.formats.header import Encoding, Span, Stop, StopReason, no_starts
 from ggufhub.formats.values import ByteOrder
 from ggufhub.sources.window import Window
 
@@ -39,9 +40,10 @@ class Cursor:
         self.tensor: str | None = None
         self.rest = 0
         self.echo = 0.0
+        self._names = 0
         self._u32 = struct.Struct(order.prefix + "I").unpack_from
-        self._u64 = struct.Struct(order.prefix + "Q").unpack_from
-        self._length = self._u32 if prefix == 4 else self._u64
+        width = "I" if prefix == 4 else "Q"
+        self._length = struct.Struct(order.prefix + width).unpack_from
         self.prefix = prefix
 
     def need(self, length: int, what: str) -> None:
@@ -56,12 +58,6 @@ class Cursor:
         self.position += 4
         return int(value)
 
-    def u64(self, what: str) -> int:
-        self.need(8, what)
-        (value,) = self._u64(self.window.buffer, self.position)
-        self.position += 8
-        return int(value)
-
     def count(self, what: str) -> int:
         """A count or length, as wide as this version of the format writes it."""
         self.need(self.prefix, what)
@@ -69,11 +65,16 @@ class Cursor:
         self.position += self.prefix
         return int(value)
 
-    def string(self, what: str) -> bytes:
-        """A length-prefixed string."""
+    def name(self, what: str) -> bytes:
+        """A length-prefixed string that names something. All names share one budget, because
+        they are kept as text."""
         start = self.position
-        end = self.skip_string(what)
-        return bytes(self.window.buffer[start + self.prefix : end])
+        length = self.skip_string(what) - start - self.prefix
+        self._names += length
+        allowed = self.window.limits.name_bytes
+        if self._names > allowed:
+            raise LimitExceeded("name_bytes", allowed, self._names)
+        return bytes(self.window.buffer[start + self.prefix : self.position])
 
     def skip_string(self, what: str) -> int:
         """Step over a string without copying it; its end."""
@@ -83,6 +84,25 @@ class Cursor:
         self.need(length, what)
         self.position += length
         return self.position
+
+    def skip_strings(self, most: int, end: int, what: str) -> "array[int]":
+        """Step over up to ``most`` strings that begin before ``end``, which has been read; where
+        each begins. The last one may reach past what has been read."""
+        unpack, buffer, width = self._length, self.window.buffer, self.prefix
+        size, allowed = self.window.size, self.window.limits.string_bytes
+        sure = end if size is None else size  # a string that ends there needs no further check
+        position, last, starts = self.position, end - width, no_starts()
+        for _ in range(most):
+            if position > last:
+                break
+            (length,) = unpack(buffer, position)
+            after = position + width + length
+            if length > allowed or after > sure:
+                self.check_length(length, what, position)
+            starts.append(position)
+            position = after
+        self.position = position
+        return starts
 
     def check_length(self, length: int, what: str, prefix_at: int) -> None:
         """Refuse a string length the file cannot hold, then one that our budget cannot."""

@@ -7,10 +7,11 @@ and left to the rules.
 """
 
 import struct
+from array import array
 from math import prod
 from typing import TYPE_CHECKING
 
-from ggufhub.errors import LimitExceeded
+from ggufhub.errors import LimitExceeded, SourceError
 from ggufhub.formats.cursor import Cursor, Halt
 from ggufhub.formats.forecast import TENSOR_ROW, Forecast
 from ggufhub.formats.header import (
@@ -22,6 +23,7 @@ from ggufhub.formats.header import (
     Stop,
     StopReason,
     Tensor,
+    no_starts,
 )
 from ggufhub.formats.tensor_types import tensor_bytes
 from ggufhub.formats.values import SCALAR_SIZE, ByteOrder, ValueType, type_label, value_type
@@ -53,6 +55,10 @@ def read_gguf(window: Window) -> Header:
         header.stop = halt.stop
     except LimitExceeded as limit:
         header.limit = limit
+    except SourceError as error:
+        if error.limit is None:
+            raise
+        header.limit = error.limit
     header.size = window.size
     return header
 
@@ -127,19 +133,19 @@ def _read_keys(cursor: Cursor, header: Header) -> None:
     for number in range(1, (header.kv_count or 0) + 1):
         offset = cursor.position
         cursor.key = None
-        name = cursor.string(f"the name of key {number}")
+        name = cursor.name(f"the name of key {number}")
         cursor.key = name.decode("utf-8", "surrogateescape")
         kind = _read_type(cursor, "value", allow_array=True)
         value_offset = cursor.position
-        array = None
+        value = None
         if kind is ValueType.ARRAY:
-            array = arrays.read(1)
+            value = arrays.read(1)
         elif kind is ValueType.STRING:
             cursor.skip_string("the value")
         else:
             cursor.need(SCALAR_SIZE[kind], "the value")
             cursor.position += SCALAR_SIZE[kind]
-        key = Key(cursor.encoding, name, kind, offset, value_offset, cursor.position, array)
+        key = Key(cursor.encoding, name, kind, offset, value_offset, cursor.position, value)
         header.keys.append(key)
         forecast.seen(key)
     cursor.key = None
@@ -162,12 +168,13 @@ def _read_type(cursor: Cursor, what: str, *, allow_array: bool) -> ValueType:
 
 
 class _ArrayReader:
-    """Reads array values, nested ones included, within the budgets of one file."""
+    """Reads array values, nested ones included; all arrays of one file share its budgets."""
 
     def __init__(self, cursor: Cursor, forecast: Forecast) -> None:
         self.cursor = cursor
         self._forecast = forecast
         self._inner = 0
+        self._elements = 0
 
     def read(self, depth: int) -> Array:
         cursor = self.cursor
@@ -178,7 +185,7 @@ class _ArrayReader:
         self._check_count(count, element, count_at)
         if depth == 1:
             cursor.rest, cursor.echo = self._forecast.after(cursor.key, count)
-        array = Array(cursor.encoding, element, count, cursor.position, cursor.position)
+        value = Array(cursor.encoding, element, count, cursor.position, cursor.position)
         if element is ValueType.ARRAY:
             self._inner += count
             if self._inner > NESTED_ARRAYS or depth >= limits.nesting:
@@ -190,15 +197,15 @@ class _ArrayReader:
                     expected="an array of scalars or strings",
                     actual="arrays of arrays",
                 )
-            array.children = [self.read(depth + 1) for _ in range(count)]
+            value.children = [self.read(depth + 1) for _ in range(count)]
         elif element is ValueType.STRING:
-            array.starts = _string_starts(cursor, count)
+            value.starts = _string_starts(cursor, count)
         else:
             size = count * SCALAR_SIZE[element]
             cursor.need(size, "the elements")
             cursor.position += size
-        array.end = cursor.position
-        return array
+        value.end = cursor.position
+        return value
 
     def _check_count(self, count: int, element: ValueType, at: int) -> None:
         cursor = self.cursor
@@ -214,21 +221,23 @@ class _ArrayReader:
                 actual=f"{count:,} elements",
             )
         allowed = cursor.window.limits.array_elements
-        if count > allowed:
-            raise LimitExceeded("array_elements", allowed, count)
+        self._elements += count
+        if self._elements > allowed:
+            raise LimitExceeded("array_elements", allowed, self._elements)
 
 
-def _string_starts(cursor: Cursor, count: int) -> "np.ndarray | list[int]":
+def _string_starts(cursor: Cursor, count: int) -> "np.ndarray | array[int]":
     """Positions of the length prefixes of ``count`` strings; the cursor moves past them."""
     what = "a string of the array"
     if count >= FEW_STRINGS:
         from ggufhub.formats.string_index import index_strings
 
         return index_strings(cursor, count, what)
-    starts = []
-    for _ in range(count):
-        starts.append(cursor.position)
-        cursor.skip_string(what)
+    starts = no_starts()
+    while len(starts) < count:
+        cursor.need(cursor.prefix, what)
+        starts += cursor.skip_strings(count - len(starts), cursor.window.filled, what)
+    cursor.need(0, what)  # the last string may reach past what has been read
     return starts
 
 
@@ -239,7 +248,7 @@ def _read_tensors(cursor: Cursor, header: Header) -> None:
         offset = cursor.position
         cursor.rest = TENSOR_ROW * (count - number)
         cursor.tensor = None
-        name = cursor.string(f"the name of tensor {number}")
+        name = cursor.name(f"the name of tensor {number}")
         cursor.tensor = name.decode("utf-8", "surrogateescape")
         dimensions_at = cursor.position
         dimensions = cursor.u32("the number of dimensions")

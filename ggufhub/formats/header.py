@@ -4,6 +4,7 @@ Values and elements are decoded when somebody asks; until then a key is a handfu
 """
 
 import struct
+from array import array as numbers_of
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -11,13 +12,18 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ggufhub.errors import LimitExceeded
-from ggufhub.formats.values import NUMPY_CODE, SCALAR_SIZE, STRUCT_CODE, ByteOrder, ValueType
+from ggufhub.formats.values import SCALAR_SIZE, STRUCT_CODE, ByteOrder, ValueType
+from ggufhub.limits import MIB
 
 if TYPE_CHECKING:
     import numpy as np
 
 DEFAULT_ALIGNMENT = 32
 """``GGUF_DEFAULT_ALIGNMENT`` in ``ggml/include/gguf.h``."""
+
+TEXT_BYTES = 1 * MIB
+"""Bytes of a string that are ever decoded to text: the longest real template has 17 KB, the
+longest licence 40 KB. Rules that count bytes or look for broken ones see all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +48,32 @@ class Encoding:
     buffer: memoryview
     order: ByteOrder
     prefix: int
+    _length: struct.Struct = field(init=False, repr=False, compare=False)
 
-    def text(self, position: int) -> bytes:
-        """The string whose length prefix is at ``position``."""
-        kind = "I" if self.prefix == 4 else "Q"
-        (length,) = struct.unpack_from(self.order.prefix + kind, self.buffer, position)
+    def __post_init__(self) -> None:
+        code = self.order.prefix + ("I" if self.prefix == 4 else "Q")
+        object.__setattr__(self, "_length", struct.Struct(code))  # the class is frozen
+
+    def text(self, position: int, most: int | None = None) -> bytes:
+        """The string whose length prefix is at ``position``; no more than its first ``most``
+        bytes."""
+        (length,) = self._length.unpack_from(self.buffer, position)
         start = position + self.prefix
-        return bytes(self.buffer[start : start + length])
+        end = start + (length if most is None else min(length, most))
+        return bytes(self.buffer[start:end])
+
+
+def no_starts() -> "numbers_of[int]":
+    """Room for positions in a header, which fit into 4 bytes: a header is far below 4 GiB."""
+    return numbers_of("I")
 
 
 @dataclass(slots=True)
 class Array:
     """An array value whose elements start at ``offset`` and end at ``end``.
 
-    ``starts`` holds the position of each string's length prefix (numpy or a list of int);
-    ``children`` the inner arrays of an array of arrays.
+    ``starts`` holds the position of each string's length prefix, 4 bytes each; ``children`` the
+    inner arrays of an array of arrays.
     """
 
     encoding: Encoding = field(repr=False)
@@ -64,7 +81,7 @@ class Array:
     count: int
     offset: int
     end: int
-    starts: "np.ndarray | list[int]" = field(default_factory=list, repr=False)
+    starts: "np.ndarray | numbers_of[int]" = field(default_factory=no_starts, repr=False)
     children: "list[Array]" = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:
@@ -97,9 +114,9 @@ class Array:
         """A view of a numeric array in the file's byte order; no copy. ``TypeError`` for others."""
         import numpy as np
 
-        if self.element_type not in NUMPY_CODE:
+        if self.element_type not in STRUCT_CODE:
             raise TypeError(f"an array of {self.element_type.label} has no numbers")
-        code = self.encoding.order.prefix + NUMPY_CODE[self.element_type]
+        code = self.encoding.order.prefix + STRUCT_CODE[self.element_type]
         return np.frombuffer(self.encoding.buffer, code, self.count, self.offset)
 
     def _unpack(self, start: int, count: int) -> "tuple[Scalar, ...]":
@@ -114,7 +131,10 @@ Value = Scalar | bytes | Array
 
 @dataclass(slots=True)
 class Key:
-    """One metadata entry: ``offset`` is where its name's length prefix is, ``end`` one past it."""
+    """One metadata entry: ``offset`` is where its name's length prefix is, ``end`` one past it.
+
+    ``name`` is for looking up and showing; undecodable bytes become surrogate escapes.
+    """
 
     encoding: Encoding = field(repr=False)
     raw_name: bytes
@@ -123,11 +143,10 @@ class Key:
     value_offset: int
     end: int
     array: Array | None = None
+    name: str = field(init=False)
 
-    @property
-    def name(self) -> str:
-        """The name for looking up and showing; undecodable bytes become surrogate escapes."""
-        return self.raw_name.decode("utf-8", "surrogateescape")
+    def __post_init__(self) -> None:
+        self.name = self.raw_name.decode("utf-8", "surrogateescape")  # read by every rule
 
     @property
     def span(self) -> Span:
@@ -143,6 +162,12 @@ class Key:
         code = self.encoding.order.prefix + STRUCT_CODE[self.type]
         number: Scalar = struct.unpack_from(code, self.encoding.buffer, self.value_offset)[0]
         return number
+
+    def head(self, most: int) -> bytes:
+        """The first ``most`` bytes of a string value; empty for other types."""
+        if self.type is not ValueType.STRING:
+            return b""
+        return self.encoding.text(self.value_offset, most)
 
     @property
     def type_label(self) -> str:
@@ -245,13 +270,12 @@ class Header:
         return self._index.get(name)
 
     def text(self, name: str) -> str | None:
-        """A string value, undecodable bytes escaped; None where absent or of another type."""
+        """A string value, undecodable bytes escaped and cut to ``TEXT_BYTES``; None where absent
+        or of another type."""
         key = self.find(name)
         if key is None or key.type is not ValueType.STRING:
             return None
-        value = key.value
-        assert isinstance(value, bytes)
-        return value.decode("utf-8", "surrogateescape")
+        return key.head(TEXT_BYTES).decode("utf-8", "surrogateescape")
 
     def number(self, name: str) -> int | None:
         """An integer value of any width; None where absent or of another type."""

@@ -18,6 +18,9 @@ LEGACY = "legacy"
 OTHER_RUNTIME = "other runtime"
 UNKNOWN = "unknown"
 
+WITH_TOKENS = frozenset({MODEL, VOCAB, DRAFT})
+"""Kinds that name an architecture of the language model loader and carry its vocabulary."""
+
 DRAFT_ARCHITECTURES = frozenset({"eagle3", "dflash", "gemma4-assistant"})
 """Architectures that only predict for a larger model (``src/llama-arch.cpp``)."""
 

@@ -18,7 +18,7 @@ from ggufhub.formats.kind import MMPROJ, UNKNOWN, header_kind
 from ggufhub.formats.legacy.read import read_legacy
 from ggufhub.formats.llamafile import find_model
 from ggufhub.formats.model import Model, ModelFile
-from ggufhub.formats.naming import shard_name
+from ggufhub.formats.naming import ShardName, shard_name
 from ggufhub.limits import Limits
 from ggufhub.sources.base import ByteSource
 from ggufhub.sources.slice import SliceSource
@@ -29,6 +29,10 @@ PROJECTOR_PREFIX = "mmproj"
 
 TRAILING_HEAD = 64
 """Bytes enough to name what follows the data of a model."""
+
+SHARDS_AT_ONCE = 4
+"""A shard's header is small, so reading it is mostly waiting. Four is also how many fetches one
+origin is asked for at the same time."""
 
 
 def load_model(source: ByteSource, limits: Limits) -> Model:
@@ -46,25 +50,52 @@ def load_model(source: ByteSource, limits: Limits) -> Model:
         file = load_file(source, limits)
         over = SourceError("limit", f"More than {limits.shards} shards are not followed.")
         return Model([file], _kind([file]), {name.sibling(1): over})
+    return _load_shards(source, name, limits)
+
+
+def _load_shards(source: ByteSource, name: ShardName, limits: Limits) -> Model:
+    """The model of which ``source`` is one shard, a few shards at a time.
+
+    Which thread is quickest decides nothing: results and errors are taken in the order of the
+    shards, so the first one in that order to fail is the one that is told.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # 12 ms, which most files need not pay
+
     files: list[ModelFile] = []
     missing: dict[str, SourceError] = {}
     asked = 0
-    for number in range(1, name.shards + 1):
-        if number == name.number:
-            asked = len(files)
-            files.append(load_file(source, limits))
-            continue
-        sibling = name.sibling(number)
-        try:
-            with source.sibling(sibling) as shard:
-                files.append(load_file(shard, limits))
-        except (BytesMissing, SourceChanged):
-            raise
-        except SourceError as error:
-            if error.retry_after is not None:
-                raise  # the shard is there, and nothing can be said before it is read
-            missing[sibling] = error
+    pool = ThreadPoolExecutor(SHARDS_AT_ONCE, "shard")
+    try:
+        numbers = range(1, name.shards + 1)
+        tasks = [pool.submit(_load_shard, source, name, number, limits) for number in numbers]
+        for number, task in zip(numbers, tasks, strict=True):
+            found = task.result()
+            if isinstance(found, SourceError):
+                missing[name.sibling(number)] = found
+                continue
+            if number == name.number:
+                asked = len(files)
+            files.append(found)
+    finally:
+        pool.shutdown(cancel_futures=True)
     return Model(files, _kind(files), missing, asked)
+
+
+def _load_shard(
+    source: ByteSource, name: ShardName, number: int, limits: Limits
+) -> ModelFile | SourceError:
+    """Shard ``number``, or why it cannot be had. Raises where nothing can be said without it."""
+    if number == name.number:
+        return load_file(source, limits)
+    try:
+        with source.sibling(name.sibling(number)) as shard:
+            return load_file(shard, limits)
+    except (BytesMissing, SourceChanged):
+        raise
+    except SourceError as error:
+        if error.retry_after is not None:
+            raise  # the shard is there, and nothing can be said before it is read
+        return error
 
 
 def load_file(source: ByteSource, limits: Limits) -> ModelFile:

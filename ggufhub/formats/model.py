@@ -65,6 +65,16 @@ class ModelFile:
         return self.identity.size
 
     @property
+    def keys(self) -> list[Key]:
+        """The keys that were read."""
+        return [] if self.header is None else self.header.keys
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """The rows of the tensor table that were read."""
+        return [] if self.header is None else self.header.tensors
+
+    @property
     def data_end(self) -> int | None:
         """Where the padded data of the last tensor ends; None where that cannot be computed.
 
@@ -114,7 +124,7 @@ class Model:
     @property
     def tensors(self) -> list[Tensor]:
         """Tensors of all shards, in file order."""
-        return [tensor for file in self.files if file.header for tensor in file.header.tensors]
+        return [tensor for file in self.files for tensor in file.tensors]
 
     def find(self, name: str) -> Key | None:
         return None if self.header is None else self.header.find(name)

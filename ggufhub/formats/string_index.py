@@ -16,7 +16,6 @@ The result is exact whatever the bytes: candidates are guesses, but a run begins
 stands and every step in it uses the length stored there.
 """
 
-import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +26,10 @@ BLOCK = 256 * 1024
 """Bytes looked at in one pass: temporaries stay in the second-level cache."""
 
 STEPS_AFTER_BREAK = 64
-"""Strings stepped over one by one after a short run, so that mixed lengths cost no search each."""
+"""Strings stepped over one by one after a short run, so that mixed lengths cost no search each;
+after each further short run twice as many, up to ``MOST_STEPS``."""
+
+MOST_STEPS = 4096
 
 SHORT_RUN = 8
 
@@ -65,8 +67,7 @@ class _Walk:
         self.what = what
         self.parts: list[np.ndarray] = []
         self._began = cursor.position
-        kind = "I" if cursor.prefix == 4 else "Q"
-        self._unpack = struct.Struct(cursor.order.prefix + kind).unpack_from
+        self._steps = STEPS_AFTER_BREAK
 
     def block(self) -> None:
         """Index strings that start in the next block of the window."""
@@ -79,7 +80,10 @@ class _Walk:
         while self.left and cursor.position + cursor.prefix <= end:
             taken = self._take_run(found)
             if taken < SHORT_RUN:
-                self._step(end, STEPS_AFTER_BREAK)
+                self._step(end, self._steps)
+                self._steps = min(2 * self._steps, MOST_STEPS)
+            else:
+                self._steps = STEPS_AFTER_BREAK
 
     def _read_ahead(self) -> None:
         """Have at least one prefix, and ask for as much as the strings so far suggest."""
@@ -116,23 +120,9 @@ class _Walk:
 
     def _step(self, end: int, steps: int) -> None:
         """Step over up to ``steps`` strings that start before ``end``, one by one."""
-        cursor = self.cursor
-        unpack, buffer, width = self._unpack, cursor.window.buffer, cursor.prefix
-        size = cursor.window.size
-        allowed = cursor.window.limits.string_bytes
-        position, starts = cursor.position, []
-        for _ in range(min(steps, self.left)):
-            if position + width > end:
-                break
-            (length,) = unpack(buffer, position)
-            after = position + width + length
-            if length > allowed or size is None or after > size:
-                cursor.check_length(length, self.what, position)
-            starts.append(position)
-            position = after
-        self.parts.append(np.array(starts, np.uint32))
+        starts = self.cursor.skip_strings(min(steps, self.left), end, self.what)
+        self.parts.append(np.asarray(starts))
         self.left -= len(starts)
-        cursor.position = position
 
 
 def find_candidates(buffer: memoryview, start: int, end: int, width: int, big: bool) -> Candidates:

@@ -21,10 +21,6 @@ class TensorType:
     size: int
     removed: str = ""
 
-    @property
-    def bits_per_weight(self) -> float:
-        return 8 * self.size / self.block if self.block else 0.0
-
 
 TYPE_COUNT = 43
 """``GGML_TYPE_COUNT``: ids at or above it are unknown to the reference."""

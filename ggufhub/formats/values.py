@@ -4,8 +4,11 @@ Numbers and names: ``docs/gguf.md`` of the ggml repository, enum ``gguf_metadata
 ids 10 to 12 came with version 2 (llama.cpp pull request 2821).
 """
 
+import codecs
 import struct
 from enum import Enum, IntEnum
+
+from ggufhub.limits import KIB
 
 
 class ByteOrder(Enum):
@@ -60,20 +63,6 @@ STRUCT_CODE = {
 SCALAR_SIZE = {kind: struct.calcsize("<" + code) for kind, code in STRUCT_CODE.items()}
 """Bytes of one value of each fixed-size type."""
 
-NUMPY_CODE = {
-    ValueType.UINT8: "u1",
-    ValueType.INT8: "i1",
-    ValueType.UINT16: "u2",
-    ValueType.INT16: "i2",
-    ValueType.UINT32: "u4",
-    ValueType.INT32: "i4",
-    ValueType.FLOAT32: "f4",
-    ValueType.BOOL: "u1",
-    ValueType.UINT64: "u8",
-    ValueType.INT64: "i8",
-    ValueType.FLOAT64: "f8",
-}
-
 
 def value_type(number: int) -> ValueType | None:
     """The type with this id, or None for an id no version of the format defines."""
@@ -84,3 +73,22 @@ def type_label(number: int) -> str:
     """Readable name of a value type id, known or not."""
     known = value_type(number)
     return f"type {number}" if known is None else known.label
+
+
+_AT_ONCE = 256 * KIB
+"""Bytes decoded in one step: a text takes up to four times as much room as its bytes."""
+
+
+def is_utf8(raw: bytes) -> bool:
+    """Whether all bytes are UTF-8."""
+    decode = codecs.getincrementaldecoder("utf-8")().decode if len(raw) > _AT_ONCE else None
+    try:
+        if decode is None:
+            raw.decode()
+            return True
+        for start in range(0, len(raw), _AT_ONCE):
+            end = start + _AT_ONCE
+            decode(raw[start:end], end >= len(raw))
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -24,8 +24,9 @@ from ggufhub.formats.model import Model, ModelFile
 from ggufhub.integrity.beside import add_evidence
 from ggufhub.limits import FULL, HEADER, Limits
 from ggufhub.report import contents
-from ggufhub.report.codec import Json, safe_text
+from ggufhub.report.codec import Json, safe_name, safe_text, safe_words
 from ggufhub.report.document import REPORT_SCHEMA, Report
+from ggufhub.report.parts import part_digests
 from ggufhub.report.templates import template_facts, template_parts
 from ggufhub.rules.engine import Finding, Outcome, evaluate
 from ggufhub.rules.policy import Policy
@@ -34,7 +35,7 @@ from ggufhub.rules.registry import Severity
 from ggufhub.rules.subject import Subject
 from ggufhub.sources.base import ByteSource, Identity, Reads
 
-RULE_SET = "2026.11"
+RULE_SET = "2026.11.1"
 """Version of the rule set; it changes with every change of a rule."""
 
 REFERENCE = "llama.cpp 0c1e57098"
@@ -166,7 +167,7 @@ def _document(
     return {
         "schema": REPORT_SCHEMA,
         "source": safe_text(model.opened.identity.locator),
-        "name": safe_text(model.opened.name),
+        "name": safe_name(model.opened.name),
         "kind": model.kind,
         "verdict": _verdict(outcome, error),
         "error": None if error is None else _error(error),
@@ -179,7 +180,7 @@ def _document(
         "layers": contents.layers(model.opened.identity.layers),
         "findings": [_finding(finding) for finding in outcome.findings],
         "not_evaluated": [
-            {"rule": rule, "reason": safe_text(reason)} for rule, reason in outcome.not_evaluated
+            {"rule": rule, "reason": safe_words(reason)} for rule, reason in outcome.not_evaluated
         ],
         "ignored": [
             {"rule": rule, "reason": safe_text(reason), "findings": count}
@@ -188,7 +189,11 @@ def _document(
         "metadata": contents.metadata(header) if header else [],
         "tensors": contents.tensors(model),
         "types": [asdict(share) for share in model.shares],
+        "parts": part_digests(model),
         "layout": contents.layout(model.first),
+        "shard_layouts": {
+            safe_name(file.identity.name): contents.layout(file) for file in model.files[1:]
+        },
         "templates": template_parts(header, model.templates) if header else [],
         "memory": memory_document(model),
         "reads": {"requests": reads.requests, "bytes": reads.bytes},
@@ -203,7 +208,7 @@ def _document(
 
 def _error(error: GgufHubError) -> dict[str, Json]:
     """``retry_after`` (seconds) is there where a server asked us to come back later."""
-    known: dict[str, Json] = {"code": error.code, "message": safe_text(error.message)}
+    known: dict[str, Json] = {"code": error.code, "message": safe_words(error.message)}
     if isinstance(error, SourceError) and error.retry_after is not None:
         known["retry_after"] = error.retry_after
     return known
@@ -239,26 +244,30 @@ def _summary(model: Subject) -> dict[str, Json]:
     file_type = facts.file_type
     quant = shares[0].type if shares else None
     return {
-        "name": _safe(model.text("general.name")),
-        "architecture": _safe(facts.architecture),
+        "name": _name(model.text("general.name")),
+        "architecture": _name(facts.architecture),
         "parameters": parameters(shares),
         "quant": quant if file_type is None else file_type_name(file_type),
         "bits_per_weight": bits_per_weight(shares),
         "context_length": facts.context_length,
         "vocabulary": None if facts.tokens is None else facts.tokens.count,
-        "license": _safe(model.text("general.license")),
+        "license": _name(model.text("general.license")),
         "file_type": file_type,
     }
 
 
 def _safe(text: str | None) -> str | None:
-    return None if text is None else safe_text(text)
+    return None if text is None else safe_words(text)
+
+
+def _name(text: str | None) -> str | None:
+    return None if text is None else safe_name(text)
 
 
 def _file(file: ModelFile) -> dict[str, Json]:
     identity = file.identity
     return {
-        "name": safe_text(identity.name),
+        "name": safe_name(identity.name),
         "size": file.size,
         "digests": [asdict(digest) for digest in identity.digests],
         "etag": _safe(identity.etag),
@@ -276,7 +285,7 @@ def _finding(finding: Finding) -> dict[str, Json]:
     if hit.span is not None:
         place |= {"offset": hit.span.offset, "length": hit.span.length}
     place |= {
-        name: safe_text(value)
+        name: safe_name(value)
         for name, value in (("key", hit.key), ("tensor", hit.tensor))
         if value is not None
     }
@@ -287,12 +296,12 @@ def _finding(finding: Finding) -> dict[str, Json]:
         "severity": finding.severity.value,
         "truth": finding.rule.truth.value,
         "title": finding.rule.title,
-        "message": safe_text(hit.message),
-        "file": safe_text(finding.file),
+        "message": safe_words(hit.message),
+        "file": safe_name(finding.file),
         "place": place,
         "expected": _safe(hit.expected),
         "actual": _safe(hit.actual),
-        "fix": safe_text(finding.fix),
+        "fix": safe_words(finding.fix),
         "fingerprint": finding.fingerprint,
     }
 

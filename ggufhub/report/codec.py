@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ggufhub.limits import KIB, MIB
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -24,8 +26,23 @@ EXACT_INTEGER = (1 << 53) - 1
 CHUNK = 4096
 """Elements in a chunk: a page of 100 takes 1 to 9 ms, a search through 262,144 about 40 ms."""
 
-SHOWN_STRING = 64 * 1024
-"""Characters of one value kept for showing; the raw bytes of longer ones stay in the file."""
+SHOWN_STRING = 64 * KIB
+"""Bytes of one value kept for showing; the raw bytes of longer ones stay in the file."""
+
+SHOWN_TOTAL = 8 * MIB
+"""Characters of all values together; the metadata of the largest real models shows 60 KB."""
+
+SHOWN_AFTER = 64
+"""Bytes of each value shown once ``SHOWN_TOTAL`` is used up."""
+
+VALUE_COST = 64
+"""What a value counts for beside its characters: about what Python keeps for a short string."""
+
+SHOWN_NAME = 256
+"""Characters of a name; the longest that loaders take has 63 bytes."""
+
+SHOWN_WORDS = 1024
+"""Characters of a message or of what was expected or found: they quote the file."""
 
 _UNSAFE = re.compile("[\0\ud800-\udfff]")
 
@@ -35,6 +52,8 @@ Json = Any
 
 def safe_text(text: str) -> str:
     """Readable text that any store takes: NUL and undecodable bytes appear as ``\\x00``."""
+    if text.isascii() and "\0" not in text:
+        return text
     return _UNSAFE.sub(_escape, text)
 
 
@@ -43,10 +62,28 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code - 0xDC00 if 0xDC80 <= code <= 0xDCFF else code:02x}"
 
 
-def safe_bytes(raw: bytes) -> Json:
-    """A string value: text where it is UTF-8 without NUL, else its bytes in base64 and why."""
-    if len(raw) > SHOWN_STRING:
-        head = raw[:SHOWN_STRING].decode("utf-8", "ignore")
+def safe_name(text: str) -> str:
+    """A name out of a file, safe and no longer than anyone would read."""
+    return _clipped(text, SHOWN_NAME)
+
+
+def safe_words(text: str) -> str:
+    """Words that may quote a file, safe and no longer than anyone would read."""
+    return _clipped(text, SHOWN_WORDS)
+
+
+def _clipped(text: str, most: int) -> str:
+    shown = safe_text(text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[:most]}…"
+
+
+def safe_bytes(raw: bytes, most: int = SHOWN_STRING) -> Json:
+    """A string value: text where it is UTF-8 without NUL, else its bytes in base64 and why.
+
+    Of one longer than ``most`` bytes the start and the length.
+    """
+    if len(raw) > most:
+        head = raw[:most].decode("utf-8", "ignore")
         return {"text": safe_text(head), "bytes": len(raw), "why": "long"}
     try:
         text = raw.decode()
@@ -65,6 +102,31 @@ def safe_number(number: int | float) -> Json:
     if isinstance(number, int) or math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else ("Infinity" if number > 0 else "-Infinity")
+
+
+class Shown:
+    """Values on their way into one document. Together they cost at most about ``SHOWN_TOTAL``;
+    after that each string is cut to ``SHOWN_AFTER`` bytes."""
+
+    def __init__(self) -> None:
+        self._left = SHOWN_TOTAL
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget is used up."""
+        return self._left <= 0
+
+    def value(self, value: int | float | bytes) -> Json:
+        """A number or string, safe to write."""
+        self._left -= VALUE_COST
+        if not isinstance(value, bytes):
+            return safe_number(value)
+        shown = safe_bytes(value, SHOWN_AFTER if self.spent else SHOWN_STRING)
+        if isinstance(shown, str):
+            self._left -= len(shown)
+        else:
+            self._left -= len(shown["text"]) + len(shown.get("b64", ""))
+        return shown
 
 
 def encode_document(document: dict[str, Json]) -> bytes:
@@ -197,7 +259,7 @@ def search(
 
     Numbers match where they are written like the query.
     """
-    wanted = query.encode("utf-8", "surrogatepass").lower()
+    wanted = _wanted(query)
     total, hits = 0, []
     for number in range(-(-count // CHUNK)):
         raw = zlib.decompress(chunks(number))
@@ -213,6 +275,26 @@ def search(
                 hits.append((number * CHUNK + index, shown))
             total += 1
     return total, hits
+
+
+def search_shown(
+    items: list[Json], query: str, start: int, limit: int
+) -> tuple[int, list[tuple[int, Json]]]:
+    """The same as ``search``, in elements that the document itself shows."""
+    wanted = _wanted(query)
+    hits = [(index, item) for index, item in enumerate(items) if _holds(item, query, wanted)]
+    return len(hits), hits[start : start + limit]
+
+
+def _holds(item: Json, query: str, wanted: bytes) -> bool:
+    if isinstance(item, dict):  # undecodable, long, or an array inside the array
+        raw = base64.b64decode(item["b64"]) if "b64" in item else item.get("text", "").encode()
+        return wanted in raw.lower()
+    return wanted in item.encode().lower() if isinstance(item, str) else str(item) == query
+
+
+def _wanted(query: str) -> bytes:
+    return query.encode("utf-8", "surrogatepass").lower()
 
 
 def _matching_strings(raw: bytes, count: int, wanted: bytes) -> list[tuple[int, bytes]]:

@@ -11,10 +11,10 @@ from ggufhub.report.codec import (
     EXACT_INTEGER,
     Json,
     PackedArray,
+    Shown,
     pack_numbers,
     pack_strings,
-    safe_bytes,
-    safe_number,
+    safe_name,
     safe_text,
 )
 from ggufhub.sources.base import Layer
@@ -23,7 +23,8 @@ INLINE_ELEMENTS = 64
 """Arrays up to this long are in the document whole; longer ones are packed and paged."""
 
 FIRST_ELEMENTS = 8
-"""Elements of a long array that the document itself shows."""
+"""Elements of a long array that the document itself shows, and of any array once the budget of
+shown values is used up."""
 
 
 def layers(known: Iterable[Layer]) -> list[dict[str, Json]]:
@@ -41,15 +42,16 @@ def layers(known: Iterable[Layer]) -> list[dict[str, Json]]:
 
 
 def metadata(header: Header) -> list[dict[str, Json]]:
-    """Every key, in file order, with its place."""
-    return [_entry(key) for key in header.keys]
+    """Every key, in file order, with its place; values within the budget of ``Shown``."""
+    shown = Shown()
+    return [_entry(key, shown) for key in header.keys]
 
 
-def _entry(key: Key) -> dict[str, Json]:
+def _entry(key: Key, shown: Shown) -> dict[str, Json]:
     entry: dict[str, Json] = {
-        "key": safe_text(key.name),
+        "key": safe_name(key.name),
         "type": key.type_label,
-        "value": _value(key),
+        "value": _value(key, shown),
         "offset": key.offset,
         "length": key.end - key.offset,
     }
@@ -59,27 +61,24 @@ def _entry(key: Key) -> dict[str, Json]:
     return entry
 
 
-def _value(key: Key) -> Json:
+def _value(key: Key, shown: Shown) -> Json:
     if key.array is not None:
-        return _array(key.array)
+        return _array(key.array, shown)
     value = key.value
-    if isinstance(value, bytes):
-        return safe_bytes(value)
-    if key.type is ValueType.BOOL:
-        return value if value not in (0, 1) else bool(value)
-    assert isinstance(value, int | float)
-    return safe_number(value)
+    assert not isinstance(value, Array)
+    if key.type is ValueType.BOOL and value in (0, 1):
+        return bool(value)
+    return shown.value(value)
 
 
-def _array(array: Array) -> dict[str, Json]:
-    shown = array.count if array.count <= INLINE_ELEMENTS else FIRST_ELEMENTS
-    return {"count": array.count, "first": [_element(item) for item in array.part(0, shown)]}
+def _array(array: Array, shown: Shown) -> dict[str, Json]:
+    whole = array.count <= INLINE_ELEMENTS and not shown.spent
+    first = array.part(0, array.count if whole else FIRST_ELEMENTS)
+    return {"count": array.count, "first": [_element(item, shown) for item in first]}
 
 
-def _element(item: int | float | bytes | Array) -> Json:
-    if isinstance(item, Array):
-        return _array(item)
-    return safe_bytes(item) if isinstance(item, bytes) else safe_number(item)
+def _element(item: int | float | bytes | Array, shown: Shown) -> Json:
+    return _array(item, shown) if isinstance(item, Array) else shown.value(item)
 
 
 def packed_arrays(header: Header) -> dict[str, PackedArray]:
@@ -90,7 +89,7 @@ def packed_arrays(header: Header) -> dict[str, PackedArray]:
         if array is None or array.count <= INLINE_ELEMENTS:
             continue
         if array.element_type is not ValueType.ARRAY:
-            packed[safe_text(key.name)] = pack(array)
+            packed[safe_name(key.name)] = pack(array)
     return packed
 
 
@@ -101,7 +100,7 @@ def pack(array: Array) -> PackedArray:
     import numpy as np
 
     encoding = array.encoding
-    starts = np.asarray(array.starts, np.int64)
+    starts = np.asarray(array.starts)
     return pack_strings(encoding.buffer, starts, f"{encoding.order.prefix}u{encoding.prefix}")
 
 
@@ -110,16 +109,16 @@ def tensors(model: Model) -> list[dict[str, Json]]:
     several = len(model.files) > 1
     rows = []
     for file in model.files:
-        for tensor in file.header.tensors if file.header else ():
+        for tensor in file.tensors:
             row = _tensor(tensor)
             if several:
-                row["file"] = safe_text(file.name)
+                row["file"] = safe_name(file.name)
             rows.append(row)
     return rows
 
 
 def _tensor(tensor: Tensor) -> dict[str, Json]:
-    name = safe_text(tensor.name)
+    name = safe_name(tensor.name)
     block, role = block_and_role(name)
     return {
         "name": name,
@@ -212,5 +211,5 @@ class _Places:
 
     def add(self, what: str, name: str, start: int, end: int) -> None:
         if end > start:
-            row = {"what": what, "name": safe_text(name), "offset": start, "length": end - start}
+            row = {"what": what, "name": safe_name(name), "offset": start, "length": end - start}
             self.rows.append(row)

@@ -38,12 +38,12 @@ def inspect_source(
     for a profile or network that makes no sense.
     """
     remote = is_remote(source)
-    addresses = _addresses(networks) if remote else None
+    allowed = addresses(networks) if remote else None
     if expected and not remote:
         depth = FULL
     limits = Limits().for_depth(depth)
     try:
-        with open_source(source, policy=addresses, limits=limits) as opened:
+        with open_source(source, policy=allowed, limits=limits) as opened:
             return inspect(
                 opened,
                 limits=limits,
@@ -59,7 +59,7 @@ def inspect_source(
         return unreadable(source, error, profile, policy=policy, depth=depth)
 
 
-def _addresses(networks: Sequence[str]) -> "AddressPolicy":
+def addresses(networks: Sequence[str]) -> "AddressPolicy":
     """The environment's address policy with ``networks`` opened too."""
     from ggufhub.sources.policy import AddressPolicy
 

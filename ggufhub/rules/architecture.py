@@ -8,15 +8,13 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from ggufhub.formats.kind import DRAFT, MODEL, VOCAB
+from ggufhub.formats.kind import WITH_TOKENS
 from ggufhub.rules.model_samples import llama
 from ggufhub.rules.registry import Hit, Need, Severity, Truth, model_rule
 from ggufhub.rules.subject import Subject
 from ggufhub.rules.tables import table
 
 KEY = "general.architecture"
-
-_KINDS = frozenset({MODEL, DRAFT, VOCAB})
 
 _NAMELESS = re.compile(r"[^a-z0-9]+")
 
@@ -35,7 +33,7 @@ _NAMELESS = re.compile(r"[^a-z0-9]+")
     passing=llama,
 )
 def unknown_architecture(subject: Subject) -> Iterator[Hit]:
-    if subject.kind not in _KINDS:
+    if subject.kind not in WITH_TOKENS:
         return
     key, name = subject.find(KEY), subject.text(KEY)
     tables = table("architectures")
@@ -80,7 +78,7 @@ def _hint(name: str) -> str:
 )
 def few_runtimes(subject: Subject) -> Iterator[Hit]:
     name, key, runtimes = subject.text(KEY), subject.find(KEY), table("runtimes")
-    if subject.kind not in _KINDS or name not in table("architectures")["loaded"]:
+    if subject.kind not in WITH_TOKENS or name not in table("architectures")["loaded"]:
         return
     if name not in runtimes["transformers"]:
         assert key is not None

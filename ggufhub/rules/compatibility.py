@@ -5,13 +5,14 @@ Every rule here rests on a report of a program that failed on such a file.
 
 from collections.abc import Iterator
 
-from ggufhub.formats.kind import MODEL
 from ggufhub.formats.tensor_types import type_name
+from ggufhub.rules.heads import TENSORS_NEEDED
 from ggufhub.rules.model_samples import llama, llama_tensors
 from ggufhub.rules.registry import Hit, Need, Severity, Truth, model_rule
 from ggufhub.rules.split import COUNT, good_set
 from ggufhub.rules.subject import Subject
 from ggufhub.rules.tables import table
+from ggufhub.rules.tensors import tied_embedding
 from ggufhub.rules.tokenizer_samples import bpe
 from ggufhub.rules.vocabulary import PRE
 
@@ -73,18 +74,18 @@ def rope_factors(subject: Subject) -> Iterator[Hit]:
     "Output shares the embedding",
     Severity.INFO,
     Truth.PORTABILITY,
-    needs=TENSORS,
-    help="There is no `output.weight`: the embedding serves for both. llama.cpp knows that for "
-    "most architectures; some other programs ask for the tensor.",
+    needs=TENSORS_NEEDED,
+    help="There is no `output.weight`: the embedding serves for both, which llama.cpp knows for "
+    "the architecture. Some other programs ask for the tensor all the same.",
     fix="Nothing for llama.cpp.",
     failing=lambda: llama(tensors={"output.weight": None}),
     passing=llama,
     runtimes=("mistral.rs", "others"),
 )
 def tied_output(subject: Subject) -> Iterator[Hit]:
-    names = {tensor.raw_name for tensor in subject.tensors}
-    if subject.kind == MODEL and b"token_embd.weight" in names and b"output.weight" not in names:
-        yield Hit("The output uses the embedding's weights.", tensor="token_embd.weight")
+    tensor = tied_embedding(subject)
+    if tensor is not None:
+        yield Hit.at_tensor(tensor, "The output uses the embedding's weights.")
 
 
 @model_rule(

@@ -187,7 +187,7 @@ def refused_value_type(file: ModelFile) -> Iterator[Hit]:
     stop = stopped(file, StopReason.VALUE_TYPE)
     if stop is not None:
         yield hit_of(stop)
-    for key in file.header.keys if file.header else ():
+    for key in file.keys:
         if key.array is not None and key.array.element_type is ValueType.ARRAY:
             yield Hit.at_key(
                 key,

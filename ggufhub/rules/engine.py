@@ -4,6 +4,7 @@ import hashlib
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from ggufhub.formats.kind import MMPROJ
 from ggufhub.formats.model import ModelFile
@@ -14,6 +15,12 @@ from ggufhub.rules.profiles import DEFAULT_PROFILE, selected
 from ggufhub.rules.registry import Hit, Need, Rule, Severity
 from ggufhub.rules.subject import Subject
 from ggufhub.sources.base import EXPECTED
+
+OF_EVERY_FILE = frozenset({Need.TENSORS, Need.SIZE})
+"""What a rule about the whole model needs of all its files; the rest the first one carries."""
+
+COUNTED = 100_000
+"""Findings of one rule that are counted beside those kept: a file can hold one in every byte."""
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +82,7 @@ def evaluate(subject: Subject, limits: Limits, profile: str = DEFAULT_PROFILE) -
 def _run(rule: Rule, subject: Subject, reasons: list[str], most: int) -> list[Finding]:
     """The findings of one rule. A defect in a rule costs that rule, never the report."""
     try:
-        return list(_first(_findings(rule, subject, reasons), most))
+        return _first(_findings(rule, subject, reasons), most)
     except Exception as error:  # of any kind: it is our defect, and it is logged
         log.exception("rule %s", rule.id)
         reasons.append(f"the rule itself failed ({type(error).__name__})")
@@ -97,13 +104,13 @@ def _count(rule: Rule, found: list[Finding], policy: Policy | None, outcome: Out
 def _findings(rule: Rule, subject: Subject, reasons: list[str]) -> Iterator[Finding]:
     if rule.check_file is not None:
         for file in subject.files:
-            missing = _unmet(rule, file, subject)
+            missing = _unmet(rule, subject, file)
             if missing is not None:
                 reasons.append(missing)
                 continue
             yield from _named(rule, file, rule.check_file(file))
         return
-    missing = _unmet(rule, subject.first, subject)
+    missing = _unmet(rule, subject)
     if missing is not None:
         reasons.append(missing)
     elif rule.check_model is not None:
@@ -118,31 +125,29 @@ def _named(rule: Rule, file: ModelFile, hits: Iterator[Hit]) -> Iterator[Finding
         yield Finding(rule, hit.severity or rule.severity, file.name, hit)
 
 
-def _first(findings: Iterator[Finding], most: int) -> Iterator[Finding]:
+def _first(findings: Iterator[Finding], most: int) -> list[Finding]:
     """Up to ``most`` findings; the last one tells how many more there were."""
-    kept: list[Finding] = []
-    more = 0
-    for finding in findings:
-        if len(kept) < most:
-            kept.append(finding)
-        else:
-            more += 1
+    kept = list(islice(findings, most))
+    more = sum(1 for _ in islice(findings, COUNTED + 1))
     if more:
         last = kept[-1]
-        note = f" (and {more:,} more findings of this rule)"
-        hit = replace(last.hit, message=last.hit.message + note)
-        kept[-1] = replace(last, hit=hit)
-    yield from kept
+        told = f"{more:,} more" if more <= COUNTED else f"more than {COUNTED:,} other"
+        message = f"{last.hit.message} (and {told} findings of this rule)"
+        kept[-1] = replace(last, hit=replace(last.hit, message=message))
+    return kept
 
 
-def _unmet(rule: Rule, file: ModelFile, subject: Subject) -> str | None:
-    """Why the rule cannot speak about this file, or None where it can."""
-    if file.header is not None and file.header.format not in rule.formats:
-        return f"the rule is not about {file.header.format} files"
+def _unmet(rule: Rule, subject: Subject, file: ModelFile | None = None) -> str | None:
+    """Why the rule cannot speak about a file, or the model without one; None where it can."""
+    one = file or subject.first
+    if one.header is not None and one.header.format not in rule.formats:
+        return f"the rule is not about {one.header.format} files"
     for need in rule.needs:
-        reason = _CHECKS[need](file, subject)
-        if reason is not None:
-            return reason
+        asked = subject.files if file is None and need in OF_EVERY_FILE else [one]
+        for other in asked:
+            reason = _CHECKS[need](other, subject)
+            if reason is not None:
+                return reason if other is one else f"{other.name}: {reason}"
     return None
 
 
@@ -157,9 +162,10 @@ def _keys_unread(file: ModelFile, subject: Subject) -> str | None:
 
 def _no_tokens(file: ModelFile, subject: Subject) -> str | None:
     reason = _keys_unread(file, subject)
-    if reason is None and subject.vocabulary.array is None:
-        return "there is no vocabulary"
-    return reason
+    if reason is not None:
+        return reason
+    vocabulary = subject.vocabulary
+    return "there is no vocabulary" if vocabulary.array is None else vocabulary.too_large
 
 
 def _tensors_unread(file: ModelFile, subject: Subject) -> str | None:

@@ -15,6 +15,10 @@ SIBLING_SUFFIXES = (".scale", ".input_scale")
 """Scales that may stand beside the weights of any architecture."""
 
 
+VOCABULARY_TENSORS = frozenset({"token_embd.weight", "output.weight"})
+"""Tensors that have a row for each token in most architectures."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """One tensor as one line of the loader asks for it.
@@ -59,6 +63,13 @@ class Plan:
         if any(used):
             return True
         return None if None in used else False
+
+
+def has_token_rows(architecture: str, name: str) -> bool:
+    """Whether the loader of an architecture wants one row for each token in the tensor ``name``."""
+    known = table("tensors")["architectures"].get(architecture, {"rows": ()})
+    shapes = [row["shape"] for row in known["rows"] if row["name"] == name]
+    return bool(shapes) and all(shape[1:] == ["n_vocab"] for shape in shapes)
 
 
 def _owner(name: str) -> str:

@@ -18,8 +18,7 @@ from ggufhub.rules.registry import (
 from ggufhub.rules.samples import Gguf
 from ggufhub.rules.subject import Subject
 from ggufhub.sources.base import EXPECTED, Digest
-
-TEMPLATE = "tokenizer.chat_template"
+from ggufhub.templating.facts import TEMPLATE_KEY as TEMPLATE
 
 _RANK = (
     "computed from all bytes",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ggufhub.formats.header import Key, Span
 from ggufhub.formats.model import ModelFile
-from ggufhub.formats.values import ByteOrder, ValueType
+from ggufhub.formats.values import ByteOrder, ValueType, is_utf8
 from ggufhub.rules.registry import Hit, Need, Severity, Truth, file_rule
 from ggufhub.rules.samples import Gguf, small_model
 
@@ -17,10 +17,6 @@ KEY_NAME = re.compile(rb"[A-Za-z0-9_.-]+")
 
 LARGEST_PORTABLE_ALIGNMENT = 4096
 """One page: writers use 32 or 64, and a proposal for the reference caps the value at 1 MiB."""
-
-
-def _keys(file: ModelFile) -> list[Key]:
-    return file.header.keys if file.header else []
 
 
 @file_rule(
@@ -35,7 +31,7 @@ def _keys(file: ModelFile) -> list[Key]:
     passing=lambda: small_model().build(),
 )
 def empty_key(file: ModelFile) -> Iterator[Hit]:
-    for key in _keys(file):
+    for key in file.keys:
         if not key.raw_name:
             yield Hit.at_key(key, "A key has an empty name.")
 
@@ -54,7 +50,7 @@ def empty_key(file: ModelFile) -> Iterator[Hit]:
 )
 def duplicate_key(file: ModelFile) -> Iterator[Hit]:
     first: dict[bytes, Key] = {}
-    for key in _keys(file):
+    for key in file.keys:
         earlier = first.setdefault(key.raw_name, key)
         if earlier is not key:
             yield Hit.at_key(
@@ -78,7 +74,7 @@ def duplicate_key(file: ModelFile) -> Iterator[Hit]:
     runtimes=("spec", "gguf-py"),
 )
 def odd_text(file: ModelFile) -> Iterator[Hit]:
-    for key in _keys(file):
+    for key in file.keys:
         name = key.raw_name
         if len(name) > LONGEST_KEY:
             yield Hit.at_key(
@@ -87,19 +83,11 @@ def odd_text(file: ModelFile) -> Iterator[Hit]:
         elif name and not KEY_NAME.fullmatch(name):
             yield Hit.at_key(key, "The key name has characters beyond letters, digits, _ . and -.")
         value = key.value if key.type is ValueType.STRING else None
-        if isinstance(value, bytes) and not _is_utf8(value):
+        if isinstance(value, bytes) and not is_utf8(value):
             yield Hit.at_key(key, f"The value of {key.name} is not UTF-8.", expected="UTF-8 text")
-    for tensor in file.header.tensors if file.header else ():
-        if not _is_utf8(tensor.raw_name):
+    for tensor in file.tensors:
+        if not is_utf8(tensor.raw_name):
             yield Hit.at_tensor(tensor, "A tensor name is not UTF-8.", expected="UTF-8 text")
-
-
-def _is_utf8(raw: bytes) -> bool:
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 @file_rule(
@@ -115,7 +103,7 @@ def _is_utf8(raw: bytes) -> bool:
     runtimes=("spec",),
 )
 def odd_bool(file: ModelFile) -> Iterator[Hit]:
-    for key in _keys(file):
+    for key in file.keys:
         if key.type is ValueType.BOOL:
             values = [key.value]
         elif key.array is not None and key.array.element_type is ValueType.BOOL:
@@ -164,7 +152,7 @@ def bad_alignment(file: ModelFile) -> Iterator[Hit]:
 
 def _alignment_keys(file: ModelFile) -> list[Key]:
     """All keys the reference would take for the alignment: it compares C strings."""
-    return [key for key in _keys(file) if key.raw_name.split(b"\0")[0] == b"general.alignment"]
+    return [key for key in file.keys if key.raw_name.split(b"\0")[0] == b"general.alignment"]
 
 
 @file_rule(
@@ -207,10 +195,10 @@ def odd_alignment(file: ModelFile) -> Iterator[Hit]:
     passing=lambda: small_model().build(),
 )
 def nul_in_name(file: ModelFile) -> Iterator[Hit]:
-    for key in _keys(file):
+    for key in file.keys:
         if b"\0" in key.raw_name:
             yield Hit.at_key(key, "A key name contains a NUL byte.")
-    for tensor in file.header.tensors if file.header else ():
+    for tensor in file.tensors:
         if b"\0" in tensor.raw_name:
             yield Hit.at_tensor(tensor, "A tensor name contains a NUL byte.")
 

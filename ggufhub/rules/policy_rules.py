@@ -7,9 +7,9 @@ from ggufhub.rules.model_samples import assemble, llama, llama_keys, llama_tenso
 from ggufhub.rules.policy import Policy
 from ggufhub.rules.registry import ALL_FORMATS, Hit, Need, Severity, Truth, model_rule
 from ggufhub.rules.subject import Subject
+from ggufhub.templating.facts import TEMPLATE_KEY as TEMPLATE
 
 LICENSE = "general.license"
-TEMPLATE = "tokenizer.chat_template"
 
 _RUNTIMES = ("your policy",)
 

@@ -42,7 +42,7 @@ _PROFILES = (
         "audit",
         "Is it what it says it is? Provenance, quantisation, compatibility.",
         # Structure too: a damaged file must not pass an audit for want of readable claims.
-        ("STR", "PRV", "QNT", "CMP"),
+        ("STR", "PRV", "QNT", "CMP", "AUD"),
     ),
 )
 
@@ -57,6 +57,15 @@ def selected(profile: str, policy: Policy | None = None) -> list[Rule]:
 
     ``UsageError`` for a profile that does not exist.
     """
+    return [rule for rule in _chosen(profile, policy) if rule.check_repository is None]
+
+
+def selected_for_repositories(profile: str, policy: Policy | None = None) -> list[Rule]:
+    """The rules about many models at once, which run in an audit only. ``UsageError`` as above."""
+    return [rule for rule in _chosen(profile, policy) if rule.check_repository is not None]
+
+
+def _chosen(profile: str, policy: Policy | None) -> list[Rule]:
     if profile not in PROFILES:
         raise UsageError(f"there is no profile {profile}; choose from {', '.join(PROFILES)}")
     return [rule for rule in catalogue() if _runs(rule, PROFILES[profile], policy)]

@@ -15,7 +15,9 @@ EXPECTED = ("general.name", "general.license", "general.base_model.count", "gene
 
 TOLERANCE = 0.2
 
-_SIZE = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)([KMBT])(?![\w])", re.IGNORECASE)
+_SIZE = re.compile(
+    r"(?<![\w.])(?:(\d{1,6})x)?(\d{1,6}(?:\.\d{1,6})?)([KMBT])(?![\w])", re.IGNORECASE
+)
 _UNITS = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 _LOCAL_PATH = re.compile(r"^(?:/(?:home|Users|root|mnt|data|workspace|tmp)/|[A-Za-z]:\\)")
 _USELESS_NAME = re.compile(r"^(?:\.|models?|model_?out|[0-9a-f]{40}|snapshots?)$", re.IGNORECASE)

@@ -51,7 +51,7 @@ def _quantised(tensor: Tensor) -> bool:
     return known is not None and known.block > 1
 
 
-def _with_matrices(kind: int, keys: dict[str, object] | None = None) -> bytes:
+def with_matrices(kind: int, keys: dict[str, object] | None = None) -> bytes:
     """The sample model with its matrices stored in another type (rows of 256)."""
     tensors = {
         name: ((256, *shape[1:]), kind) if len(shape) > 1 else (shape, 0)
@@ -70,8 +70,8 @@ def _with_matrices(kind: int, keys: dict[str, object] | None = None) -> bytes:
     "or of the fallback the quantiser takes where rows are not whole super-blocks. Otherwise the "
     "label is wrong, and so is every size and quality expected from it.",
     fix="Correct general.file_type, or quantise again.",
-    failing=lambda: _with_matrices(8, {FILE_TYPE: 15, VERSION: 2}),
-    passing=lambda: _with_matrices(12, {FILE_TYPE: 15, VERSION: 2}),
+    failing=lambda: with_matrices(8, {FILE_TYPE: 15, VERSION: 2}),
+    passing=lambda: with_matrices(12, {FILE_TYPE: 15, VERSION: 2}),
 )
 def wrong_label(subject: Subject) -> Iterator[Hit]:
     number, key = subject.number(FILE_TYPE), subject.find(FILE_TYPE)
@@ -129,8 +129,8 @@ _NEIGHBOURS = {
     help="`general.quantization_version` is required by the specification where tensors are "
     "quantised; 2 is the only version in use. The reference ignores the key.",
     fix="Set general.quantization_version to 2.",
-    failing=lambda: _with_matrices(2, {FILE_TYPE: 2}),
-    passing=lambda: _with_matrices(2, {FILE_TYPE: 2, VERSION: 2}),
+    failing=lambda: with_matrices(2, {FILE_TYPE: 2}),
+    passing=lambda: with_matrices(2, {FILE_TYPE: 2, VERSION: 2}),
     runtimes=("spec",),
 )
 def no_version(subject: Subject) -> Iterator[Hit]:
@@ -210,8 +210,8 @@ def narrow_norms(subject: Subject) -> Iterator[Hit]:
     "matrix, and llama-quantize notes it in `quantize.imatrix.*`. Other quantisers may use one "
     "without a note.",
     fix="Quantise again with --imatrix.",
-    failing=lambda: _with_matrices(16, {FILE_TYPE: 19, VERSION: 2}),
-    passing=lambda: _with_matrices(
+    failing=lambda: with_matrices(16, {FILE_TYPE: 19, VERSION: 2}),
+    passing=lambda: with_matrices(
         16, {FILE_TYPE: 19, VERSION: 2, "quantize.imatrix.file": "imatrix.gguf"}
     ),
 )
@@ -263,7 +263,7 @@ def requantised(subject: Subject) -> Iterator[Hit]:
     needs=TENSORS,
     help="What the model weighs, by tensor type: counted exactly from the tensor table.",
     fix="Nothing; this is for comparing quants.",
-    failing=lambda: _with_matrices(2, {FILE_TYPE: 2, VERSION: 2}),
+    failing=lambda: with_matrices(2, {FILE_TYPE: 2, VERSION: 2}),
     passing=llama,
 )
 def weight(subject: Subject) -> Iterator[Hit]:
@@ -287,10 +287,10 @@ def weight(subject: Subject) -> Iterator[Hit]:
     help="The importance matrix that was used holds entries for far fewer tensors than were "
     "quantised, so most were quantised blindly. Usually it belongs to another model.",
     fix="Make an importance matrix of this model and quantise again.",
-    failing=lambda: _with_matrices(
+    failing=lambda: with_matrices(
         2, {FILE_TYPE: 2, VERSION: 2, "quantize.imatrix.entries_count": 2}
     ),
-    passing=lambda: _with_matrices(
+    passing=lambda: with_matrices(
         2, {FILE_TYPE: 2, VERSION: 2, "quantize.imatrix.entries_count": 14}
     ),
 )

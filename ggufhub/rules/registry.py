@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib import import_module
-from typing import NotRequired, TypedDict, Unpack
+from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 from ggufhub.formats.header import Key, Span, Tensor
 from ggufhub.formats.model import ModelFile
 from ggufhub.rules.policy import Policy
 from ggufhub.rules.subject import Subject
 from ggufhub.templating.facts import Note, TemplateFacts
+
+if TYPE_CHECKING:
+    from ggufhub.rules.repository import Repository, RepositoryHit
 
 
 class Severity(Enum):
@@ -56,6 +59,7 @@ class Need(Enum):
     COMPANION = "the one text model beside the projector"
     BASE_TEMPLATE = "the template of the base model"
     DATA = "every byte"
+    REPOSITORY = "the models of a whole repository"
 
 
 class Details(TypedDict, total=False):
@@ -110,6 +114,8 @@ FileCheck = Callable[[ModelFile], Iterator[Hit]]
 ModelCheck = Callable[[Subject], Iterator[Hit]]
 TemplateCheck = Callable[[Subject, TemplateFacts], Iterator[Hit]]
 
+RepositoryCheck = Callable[["Repository"], Iterator["RepositoryHit"]]
+
 SampleMaker = Callable[[], bytes | dict[str, bytes]]
 
 
@@ -117,7 +123,8 @@ SampleMaker = Callable[[], bytes | dict[str, bytes]]
 class Rule:
     """One rule. ``help`` says why it matters and becomes its page; ``fix`` is one line.
 
-    Exactly one of the ``check_…`` functions is set; the last is called for each template.
+    Exactly one of the ``check_…`` functions is set; ``check_template`` is called for each
+    template, ``check_repository`` only by an audit.
     ``failing`` and ``passing`` make the smallest files that break and keep the rule.
     ``runtimes`` are the programs it speaks for, ``formats`` the file formats (``Header.format``)
     it looks at. A rule about a ``policy`` has here the one its samples are judged with.
@@ -137,6 +144,7 @@ class Rule:
     check_file: FileCheck | None = None
     check_model: ModelCheck | None = None
     check_template: TemplateCheck | None = None
+    check_repository: RepositoryCheck | None = None
     policy: Policy | None = None
 
     @property
@@ -158,6 +166,7 @@ AREAS = {
     "QNT": "Quantisation",
     "PRV": "Provenance",
     "CMP": "Compatibility",
+    "AUD": "Repository",
     "POL": "Policy",
 }
 """Area of each id prefix, in the order in which findings are listed."""
@@ -191,6 +200,8 @@ MODULES = (
     "policy_rules",
     "integrity",
     "tensor_data",
+    "repository_quants",
+    "repository_files",
 )
 """Modules of this package that register rules."""
 
@@ -267,6 +278,24 @@ def template_rule(
 
     def add(check: TemplateCheck) -> TemplateCheck:
         register(Rule(id, title, severity, truth, needs, check_template=check, **words))
+        return check
+
+    return add
+
+
+def repository_rule(
+    id: str,
+    title: str,
+    severity: Severity,
+    truth: Truth,
+    *,
+    needs: tuple[Need, ...],
+    **words: Unpack[Declaration],
+) -> Callable[[RepositoryCheck], RepositoryCheck]:
+    """Register the decorated function as a rule about all models of a repository."""
+
+    def add(check: RepositoryCheck) -> RepositoryCheck:
+        register(Rule(id, title, severity, truth, needs, check_repository=check, **words))
         return check
 
     return add

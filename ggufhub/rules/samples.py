@@ -44,7 +44,6 @@ class Gguf:
     kv_count: int | None = None
     tensor_count: int | None = None
     data: bytes | None = None
-    trailing: bytes = b""
     pad_with: bytes = b"\0"
     _entries: list[_Entry] = field(default_factory=list)
     _rows: list[_Row] = field(default_factory=list)
@@ -89,9 +88,9 @@ class Gguf:
         """The file."""
         head = self._header()
         if not self._rows:
-            return head + self.trailing
+            return head
         head += self._padding(len(head))
-        return head + self._data() + self.trailing
+        return head + self._data()
 
     def _header(self) -> bytes:
         kv_count = len(self._entries) if self.kv_count is None else self.kv_count

@@ -1,8 +1,9 @@
 """Security: what a chat template or a text can do to programs and to people."""
 
 from collections.abc import Iterator
+from itertools import islice
 
-from ggufhub.formats.header import Key
+from ggufhub.formats.header import TEXT_BYTES, Key
 from ggufhub.formats.values import ValueType
 from ggufhub.rules.known_templates import BASE_URL, base_templates
 from ggufhub.rules.model_samples import assemble
@@ -12,7 +13,7 @@ from ggufhub.rules.subject import Subject
 from ggufhub.rules.template_samples import CHATML, good, with_template
 from ggufhub.templating.digest import template_digest
 from ggufhub.templating.facts import TemplateFacts
-from ggufhub.templating.hidden import hidden_characters
+from ggufhub.templating.hidden import CONTROL, HIDDEN, hidden_characters
 
 LARGE_STRING = 1 << 20
 LARGE_UNKNOWN_STRING = 64 * 1024
@@ -89,9 +90,8 @@ def reaches_out(subject: Subject, facts: TemplateFacts) -> Iterator[Hit]:
 )
 def unseen_text(subject: Subject) -> Iterator[Hit]:
     for key, text in _readable_strings(subject):
-        for what, line, said in hidden_characters(text):
-            if what == "hidden":
-                yield _in_text(key, line, said)
+        for line, said in hidden_characters(text, HIDDEN):
+            yield _in_text(key, line, said)
 
 
 @model_rule(
@@ -109,21 +109,17 @@ def unseen_text(subject: Subject) -> Iterator[Hit]:
 )
 def control_characters(subject: Subject) -> Iterator[Hit]:
     for key, text in _readable_strings(subject):
-        for what, line, said in hidden_characters(text):
-            if what == "control":
-                yield _in_text(key, line, said)
-                break
+        for line, said in islice(hidden_characters(text, CONTROL), 1):
+            yield _in_text(key, line, said)
 
 
 def _readable_strings(subject: Subject) -> Iterator[tuple[Key, str]]:
     """Templates and the texts about a model; tokens may hold anything."""
-    for key in subject.header.keys if subject.header else ():
+    for key in subject.first.keys:
         if key.type is not ValueType.STRING:
             continue
         if key.name.startswith(("general.", "tokenizer.chat_template")):
-            value = key.value
-            assert isinstance(value, bytes)
-            yield key, value[:LARGE_STRING].decode("utf-8", "replace")
+            yield key, key.head(TEXT_BYTES).decode("utf-8", "replace")
 
 
 def _in_text(key: Key, line: int, said: str) -> Hit:
@@ -242,7 +238,7 @@ def _derived(template: str) -> bytes:
     runtimes=("llama.cpp",),
 )
 def large_text(subject: Subject) -> Iterator[Hit]:
-    for key in subject.header.keys if subject.header else ():
+    for key in subject.first.keys:
         if key.type is not ValueType.STRING or key.name.startswith("tokenizer."):
             continue
         size = key.end - key.value_offset

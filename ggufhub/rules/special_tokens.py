@@ -31,7 +31,7 @@ _MARKER_LITERAL = re.compile(r"<\|[^|<>\s]{1,40}\|>")
 ENDS = ("eos", "eot", "eom")
 TOKENS_NEEDED = (Need.TOKENS,)
 
-ADDS_BOS = {"gemma": True, "gemma2": True, "gemma3": True, "gemma3n": True, "gemma4": True}
+ADDS_BOS = frozenset({"gemma", "gemma2", "gemma3", "gemma3n", "gemma4"})
 """Architectures whose models were all trained with a begin token."""
 
 NEVER_BOS = frozenset({"qwen2", "qwen2moe", "qwen3", "qwen3moe"})
@@ -126,7 +126,7 @@ def plain_end(subject: Subject) -> Iterator[Hit]:
             )
             yield _type_hit(subject, number, message)
     for text in table("tokenizer")["end_of_generation"]:
-        number = vocabulary.index.get(text.encode())
+        number = vocabulary.number_of(text)
         if number is None or number in told or vocabulary.type_of(number) == CONTROL:
             continue
         if _emitted(subject, text):
@@ -252,7 +252,7 @@ def _turn_end(vocabulary: Vocabulary, output: str | None) -> int | None:
         return None
     rest = output[output.index(sample.ANSWER) + len(sample.ANSWER) :].lstrip()
     for length in range(min(len(rest), 40), 1, -1):
-        number = vocabulary.index.get(rest[:length].encode())
+        number = vocabulary.number_of(rest[:length])
         if number is not None and vocabulary.type_of(number) == CONTROL:
             return number
     return None
@@ -280,10 +280,10 @@ def no_such_token(subject: Subject, facts: TemplateFacts) -> Iterator[Hit]:
     if output is None:
         return
     markers = dict.fromkeys(_MARKER_LITERAL.findall(output))
-    missing = [marker for marker in markers if marker.encode() not in vocabulary.index]
+    missing = [marker for marker in markers if vocabulary.number_of(marker) is None]
     if not missing:
         return
-    own_style = any(marker.encode() in vocabulary.index for marker in markers)
+    own_style = len(missing) < len(markers)
     yield Hit(
         f"The template writes {', '.join(missing[:5])}, which the vocabulary does not have.",
         key=facts.key,

@@ -178,7 +178,7 @@ def later_shard(model: Model) -> Iterator[Hit]:
     passing=good_set,
 )
 def wrong_total(model: Model) -> Iterator[Hit]:
-    if len(model.files) < 2 or any(f.header is None or not f.header.complete for f in model.files):
+    if len(model.files) < 2:
         return
     total, key = len(model.tensors), model.find(TENSORS)
     if key is None:
@@ -256,7 +256,7 @@ def mixed_shards(model: Model) -> Iterator[Hit]:
 )
 def contradiction(model: Model) -> Iterator[Hit]:
     for file in model.files[1:]:
-        for key in file.header.keys if file.header else ():
+        for key in file.keys:
             ours = model.find(key.name)
             if key.name in _SPLIT_KEYS or ours is None or key.array is not None:
                 continue

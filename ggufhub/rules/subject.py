@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ggufhub.estimate.size import TypeShare, type_mix
+from ggufhub.formats.header import Tensor
 from ggufhub.formats.kind import DRAFT, MODEL
 from ggufhub.formats.model import Model
 from ggufhub.rules.expected import Plan
@@ -26,6 +27,7 @@ class Subject(Model):
     _vocabulary: Vocabulary | None = field(default=None, repr=False)
     _hyper: LoadedHyperparameters | None = field(default=None, repr=False)
     _plan: Plan | None = field(default=None, repr=False)
+    _tensors: list[Tensor] | None = field(default=None, repr=False)
     _names: frozenset[str] | None = field(default=None, repr=False)
     _shares: list[TypeShare] | None = field(default=None, repr=False)
 
@@ -36,6 +38,13 @@ class Subject(Model):
             assert self.header is not None
             self._vocabulary = Vocabulary(self.header)
         return self._vocabulary
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """Tensors of all shards, in file order; gathered once."""
+        if self._tensors is None:
+            self._tensors = [tensor for file in self.files for tensor in file.tensors]
+        return self._tensors
 
     @property
     def names(self) -> frozenset[str]:

@@ -13,9 +13,7 @@ CHATML = (
 TOKENS = ["<s>", "</s>", "<|im_start|>", "<|im_end|>", "a", "b"]
 
 
-def with_template(
-    template: str, name: str = "Sample", *, variants: dict[str, str] | None = None
-) -> bytes:
+def with_template(template: str, name: str = "Sample") -> bytes:
     """A small model with a vocabulary of six tokens and this template."""
     sample = Gguf().key("general.architecture", "llama").key("general.name", name)
     sample.array("tokenizer.ggml.tokens", ValueType.STRING, list(TOKENS))
@@ -23,8 +21,6 @@ def with_template(
     sample.key("tokenizer.ggml.bos_token_id", 0).key("tokenizer.ggml.eos_token_id", 3)
     sample.key("tokenizer.ggml.add_bos_token", True)
     sample.key("tokenizer.chat_template", template)
-    for variant, text in (variants or {}).items():
-        sample.key(f"tokenizer.chat_template.{variant}", text)
     return sample.tensor("output_norm.weight", (8,)).build()
 
 

@@ -19,10 +19,6 @@ INT64_MAX = (1 << 63) - 1
 SIZE_MAX = (1 << 64) - 1
 
 
-def _tensors(file: ModelFile) -> list[Tensor]:
-    return file.header.tensors if file.header else []
-
-
 @file_rule(
     "STR020",
     "Tensor name too long",
@@ -36,7 +32,7 @@ def _tensors(file: ModelFile) -> list[Tensor]:
     passing=lambda: Gguf().tensor("x" * 63).build(),
 )
 def long_name(file: ModelFile) -> Iterator[Hit]:
-    for tensor in _tensors(file):
+    for tensor in file.tensors:
         length = len(tensor.raw_name)
         if length > LONGEST_NAME:
             yield Hit.at_tensor(
@@ -62,7 +58,7 @@ def many_dimensions(file: ModelFile) -> Iterator[Hit]:
     stop = None if file.header is None else file.header.stop
     if stop is not None and stop.reason is StopReason.DIMENSIONS:
         yield hit_of(stop)
-    for tensor in _tensors(file):
+    for tensor in file.tensors:
         count = len(tensor.shape)
         if count > MOST_DIMENSIONS:
             yield Hit.at_tensor(
@@ -109,7 +105,7 @@ def duplicate_name(model: Model) -> Iterator[Hit]:
     passing=lambda: Gguf().tensor("a", (32,), 2).build(),
 )
 def refused_type(file: ModelFile) -> Iterator[Hit]:
-    for tensor in _tensors(file):
+    for tensor in file.tensors:
         known = TENSOR_TYPES.get(tensor.type)
         if known is not None and not known.removed:
             continue
@@ -140,7 +136,7 @@ def refused_type(file: ModelFile) -> Iterator[Hit]:
     passing=lambda: Gguf().tensor("a", (8,)).build(),
 )
 def bad_dimension(file: ModelFile) -> Iterator[Hit]:
-    for tensor in _tensors(file):
+    for tensor in file.tensors:
         for dimension in tensor.shape:
             if dimension > INT64_MAX:
                 yield Hit.at_tensor(
@@ -173,7 +169,7 @@ def bad_dimension(file: ModelFile) -> Iterator[Hit]:
     passing=lambda: Gguf().tensor("a", (256,), 12).build(),
 )
 def broken_row(file: ModelFile) -> Iterator[Hit]:
-    for tensor in _tensors(file):
+    for tensor in file.tensors:
         known = TENSOR_TYPES.get(tensor.type)
         row = tensor.shape[0] if tensor.shape else 1
         if known is not None and known.block and row % known.block:
@@ -201,7 +197,7 @@ def broken_row(file: ModelFile) -> Iterator[Hit]:
 def overflow(file: ModelFile) -> Iterator[Hit]:
     alignment = (file.header.alignment if file.header else None) or 1
     total = 0
-    for tensor in _tensors(file):
+    for tensor in file.tensors:
         elements = 1
         for dimension in tensor.shape:
             elements *= max(dimension, 1)  # a zero hides an overflow from some readers only

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ggufhub.formats.header import Tensor
 from ggufhub.formats.naming import tensor_block
-from ggufhub.rules.expected import Expected, Plan
+from ggufhub.rules.expected import VOCABULARY_TENSORS, Expected, Plan, has_token_rows
 from ggufhub.rules.heads import TENSORS_NEEDED
 from ggufhub.rules.model_samples import EMBEDDING, Entry, llama, llama_tensors
 from ggufhub.rules.registry import Hit, Severity, Truth, model_rule
@@ -29,9 +29,6 @@ OTHER_PARTS = ("v.", "a.", "mm.", "mtp.")
 
 _FREE = ("comfy.",)
 """Beginnings of names that carry no weights of the network."""
-
-_VOCABULARY_ROWS = frozenset({"token_embd.weight", "output.weight"})
-"""Tensors whose rows are judged by TOK002."""
 
 _BLOCKS = re.compile(r"^(?:enc\.)?blk\.")
 """Tensors of blocks that ``block_count`` counts; decoders beside an encoder count their own."""
@@ -59,7 +56,8 @@ def missing_tensor(subject: Subject) -> Iterator[Hit]:
     told: set[str] = set()
     for line in plan:
         excused = split_experts and "_exps" in line.name
-        if not line.required or line.name in subject.names | told or excused:
+        present = line.name in subject.names or line.name in told
+        if not line.required or present or excused:
             continue
         if tensor_block(line.name) in absent and _BLOCKS.match(line.name):
             continue
@@ -224,7 +222,7 @@ def wrong_shape(subject: Subject) -> Iterator[Hit]:
         lines = [line for line in plan.by_name.get(tensor.name, []) if line.used is not False]
         if not lines or not all(_is_sure(line) for line in lines):
             continue
-        if any(_fits(tensor, line) for line in lines) or _only_rows_differ(tensor, lines[0]):
+        if any(_fits(tensor, line) for line in lines) or _only_rows_differ(plan, tensor):
             continue
         expected = _shown(lines[0])
         actual = " x ".join(map(str, tensor.shape))
@@ -251,9 +249,12 @@ def _four(shape: list[int]) -> list[int]:
     return shape + [1] * (4 - len(shape))
 
 
-def _only_rows_differ(tensor: Tensor, line: Expected) -> bool:
-    same_width = bool(tensor.shape) and tensor.shape[0] == line.shape[0]
-    return tensor.name in _VOCABULARY_ROWS and len(tensor.shape) == 2 and same_width
+def _only_rows_differ(plan: Plan, tensor: Tensor) -> bool:
+    """Whether the rows alone are wrong of a tensor whose rows TOK002 judges."""
+    if tensor.name not in VOCABULARY_TENSORS or len(tensor.shape) != 2:
+        return False
+    same_width = tensor.shape[0] == plan.by_name[tensor.name][0].shape[0]
+    return same_width and has_token_rows(plan.hyper.architecture, tensor.name)
 
 
 @model_rule(
@@ -326,11 +327,18 @@ def old_latent_attention(subject: Subject) -> Iterator[Hit]:
     runtimes=("mistral.rs", "others"),
 )
 def tied_output(subject: Subject) -> Iterator[Hit]:
-    plan = subject.plan
-    embeddings = [t for t in subject.tensors if t.name == "token_embd.weight"]
-    if plan is None or not embeddings or "output.weight" in subject.names:
-        return
-    lines = [line for line in plan.by_name.get("output.weight", []) if line.used]
-    if lines and not any(line.required for line in lines):
+    tensor = tied_embedding(subject)
+    if tensor is not None:
         message = "There is no output.weight: token_embd.weight serves for both."
-        yield Hit.at_tensor(embeddings[0], message)
+        yield Hit.at_tensor(tensor, message)
+
+
+def tied_embedding(subject: Subject) -> Tensor | None:
+    """The embedding, where it is the output as well: the architecture has one, and may lack it."""
+    plan = subject.plan
+    if plan is None or "output.weight" in subject.names:
+        return None
+    lines = [line for line in plan.by_name.get("output.weight", []) if line.used]
+    if not lines or any(line.required for line in lines):
+        return None
+    return next((t for t in subject.tensors if t.name == "token_embd.weight"), None)

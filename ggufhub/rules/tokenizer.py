@@ -7,15 +7,14 @@ What the reference demands: ``llama_vocab::impl::load`` in ``src/llama-vocab.cpp
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from ggufhub.formats.kind import DRAFT, MODEL, VOCAB
-from ggufhub.formats.values import ValueType
+from ggufhub.formats.kind import WITH_TOKENS
+from ggufhub.formats.values import ValueType, is_utf8
 from ggufhub.rules import vocabulary as names
+from ggufhub.rules.expected import VOCABULARY_TENSORS, has_token_rows
 from ggufhub.rules.registry import Hit, Need, Severity, Truth, model_rule
 from ggufhub.rules.subject import Subject
 from ggufhub.rules.tables import table
 from ggufhub.rules.tokenizer_samples import bpe, spm
-
-KINDS_WITH_TOKENS = frozenset({MODEL, VOCAB, DRAFT})
 
 WITHOUT_TOKENS = frozenset({"none", "no_vocab"})
 """Tokenizer models of files that have no vocabulary."""
@@ -24,6 +23,9 @@ WITH_MERGES = frozenset({"gpt2", "gemma4", "hybriddna"})
 
 WITHOUT_MERGES = frozenset({"kimi-k2"})
 """Pre-tokenizers whose vocabularies are merged by rank and carry no merges."""
+
+LONGEST_NAME = 80
+"""Characters of a pre-tokenizer compared with the known ones, of which the longest has 20."""
 
 TOKENS_NEEDED = (Need.TOKENS,)
 
@@ -35,16 +37,18 @@ TOKENS_NEEDED = (Need.TOKENS,)
     Truth.INVALID,
     needs=(Need.TOKENS, Need.TENSORS, Need.SHARDS),
     help="The number of tokens must equal the rows of `token_embd.weight`, and of `output.weight` "
-    "where there is one, exactly. Added tokens that were left out of the list, or padding rows "
-    "that were kept, are the usual cause.",
+    "where there is one, exactly; a few architectures, such as draft models with a smaller "
+    "vocabulary of their own, want other rows there, and TEN005 judges those. Added tokens that "
+    "were left out of the list, or padding rows that were kept, are the usual cause.",
     fix="Convert again from the original repository, with its added_tokens.json.",
     failing=lambda: bpe(embedding_rows=13),
     passing=lambda: bpe(embedding_rows=12),
 )
 def wrong_rows(subject: Subject) -> Iterator[Hit]:
     size = subject.vocabulary.size
+    architecture = subject.text("general.architecture") or ""
     for tensor in subject.tensors:
-        if tensor.raw_name not in (b"token_embd.weight", b"output.weight"):
+        if tensor.name not in VOCABULARY_TENSORS or not has_token_rows(architecture, tensor.name):
             continue
         if len(tensor.shape) >= 2 and tensor.shape[1] != size:
             yield Hit.at_tensor(
@@ -156,9 +160,9 @@ def empty_tokens(subject: Subject) -> Iterator[Hit]:
 )
 def broken_text(subject: Subject) -> Iterator[Hit]:
     tokens = subject.vocabulary.tokens
-    if _all_utf8(tokens):
+    if is_utf8(b"\0".join(tokens)):  # the NUL keeps broken ends from joining up
         return
-    broken = [number for number, token in enumerate(tokens) if not _all_utf8([token])]
+    broken = [number for number, token in enumerate(tokens) if not is_utf8(token)]
     key = subject.find(names.TOKENS)
     assert key is not None
     yield Hit.at_key(
@@ -167,15 +171,6 @@ def broken_text(subject: Subject) -> Iterator[Hit]:
         expected="UTF-8 text",
         actual=repr(tokens[broken[0]][:40]),
     )
-
-
-def _all_utf8(tokens: list[bytes]) -> bool:
-    """One decoding for all: a NUL between them keeps broken ends from joining up."""
-    try:
-        b"\0".join(tokens).decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 @model_rule(
@@ -255,7 +250,7 @@ def unknown_pre(subject: Subject) -> Iterator[Hit]:
         return
     key = subject.find(names.PRE)
     assert key is not None
-    near = get_close_matches(vocabulary.pre, known, 1)
+    near = get_close_matches(vocabulary.pre[:LONGEST_NAME], known, 1)
     hint = f"; the nearest is {near[0]}" if near else ""
     yield Hit.at_key(
         key,
@@ -278,7 +273,7 @@ def unknown_pre(subject: Subject) -> Iterator[Hit]:
     passing=spm,
 )
 def unknown_model(subject: Subject) -> Iterator[Hit]:
-    if subject.kind not in KINDS_WITH_TOKENS:
+    if subject.kind not in WITH_TOKENS:
         return
     key, known = subject.find(names.MODEL), table("tokenizer")["models"]
     if key is None:
@@ -303,7 +298,7 @@ def unknown_model(subject: Subject) -> Iterator[Hit]:
 )
 def no_vocabulary(subject: Subject) -> Iterator[Hit]:
     vocabulary = subject.vocabulary
-    if subject.kind not in KINDS_WITH_TOKENS or vocabulary.model is None:
+    if subject.kind not in WITH_TOKENS or vocabulary.model is None:
         return
     key = subject.find(names.TOKENS)
     if vocabulary.model in WITHOUT_TOKENS or vocabulary.array is not None:

@@ -7,8 +7,6 @@ from ggufhub.rules.samples import Gguf
 
 _BPE = ["<s>", "</s>", "<|im_end|>", "a", "b", "ab", "\u0120a", "\u0120b", "c", "d", "e", "f"]
 
-_Entry = tuple[str, Any, ValueType | None]
-
 
 def bpe(**changes: Any) -> bytes:
     """A gpt2 vocabulary of twelve tokens. ``changes`` replace keys by their last part; None

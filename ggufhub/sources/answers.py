@@ -19,6 +19,9 @@ _CONTENT_RANGE = re.compile(r"bytes (?:([0-9]{1,19})-([0-9]{1,19})|\*)/([0-9]{1,
 _SHA256 = re.compile(r'(?:W/)?"?(?:sha256:)?([0-9a-f]{64})(?:-gzip)?"?')
 _RATE_LIMIT_RESET = re.compile(r";\s*t=([0-9]{1,9})")
 
+_VERSION_HEADERS = ("x-amz-version-id", "x-goog-generation", "x-ms-version-id")
+"""How S3, Cloud Storage and Blob Storage name a version; S3 says "null" for a bucket without."""
+
 _REFUSALS = {
     400: ("bad_request", "The server did not accept the request (400)."),
     401: ("unauthorized", "The server asks for a sign-in: the file is private or does not exist."),
@@ -63,9 +66,12 @@ class Validators:
     etag: str | None
     last_modified: str | None
     size: int | None
+    version: str | None = None
 
     def compare(self, later: "Validators") -> None:
         """``SourceChanged`` if ``later`` is surely about other bytes."""
+        if None not in (self.version, later.version) and self.version != later.version:
+            raise SourceChanged("The store holds another version of the file by now.")
         if None not in (self.size, later.size) and self.size != later.size:
             raise SourceChanged(f"The file's size changed from {self.size} to {later.size} bytes.")
         if self.etag and later.etag:
@@ -75,6 +81,18 @@ class Validators:
             changed = None not in dates and dates[0] != dates[1]
         if changed:
             raise SourceChanged
+
+    def notes(self) -> tuple[str, ...]:
+        return () if self.version is None else (f"The store calls this version {self.version}.",)
+
+
+def version(headers: Message) -> str | None:
+    """The version an object store keeps this content under; None where it keeps none."""
+    for name in _VERSION_HEADERS:
+        text = (headers.get(name) or "").strip()
+        if re.fullmatch(r"[\x21-\x7e]{1,128}", text) and text != "null":
+            return text
+    return None
 
 
 def content_range(headers: Message) -> ContentRange | None:

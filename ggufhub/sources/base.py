@@ -1,5 +1,6 @@
 """ByteSource: the one way the core reads bytes."""
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -71,17 +72,22 @@ class Identity:
 
 @dataclass(slots=True)
 class Reads:
-    """What one source and its siblings have cost so far. ``listener`` hears of every change."""
+    """What one source and its siblings have cost so far.
+
+    ``listener`` hears of every change, from whatever thread made it, but of one at a time.
+    """
 
     requests: int = 0
     bytes: int = 0
     listener: Callable[["Reads"], None] | None = field(default=None, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, count: int, requests: int = 1) -> None:
-        self.requests += requests
-        self.bytes += count
-        if self.listener is not None:
-            self.listener(self)
+        with self._lock:
+            self.requests += requests
+            self.bytes += count
+            if self.listener is not None:
+                self.listener(self)
 
 
 class ByteSource(ABC):

@@ -8,7 +8,7 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping
 
-from ggufhub.errors import SourceError
+from ggufhub.errors import LimitExceeded, SourceError
 from ggufhub.limits import KIB, Limits
 from ggufhub.sources.base import Reads
 from ggufhub.sources.dial import (
@@ -155,18 +155,16 @@ class Connections:
         if self._end is None:
             self._end = now + limits.seconds
         if now >= self._end:
-            raise SourceError(
-                "limit", f"The limit of {limits.seconds:g} seconds for one file was reached."
-            )
+            message = f"The limit of {limits.seconds:g} seconds for one file was reached."
+            raise SourceError("limit", message, limit=LimitExceeded("seconds", limits.seconds))
         return min(self._end, now + limits.request_seconds)
 
     def _guard(self) -> Guard:
         """Spend one request and put an end to it."""
         limits = self._limits
         if self._spent >= limits.requests:
-            raise SourceError(
-                "limit", f"The limit of {limits.requests} requests for one file was reached."
-            )
+            message = f"The limit of {limits.requests} requests for one file was reached."
+            raise SourceError("limit", message, limit=LimitExceeded("requests", limits.requests))
         self._spent += 1
         self.reads.add(0)
         return Guard(self.request_end(), limits.operation_seconds, limits.lowest_rate)

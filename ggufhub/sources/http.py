@@ -11,7 +11,7 @@ from email.message import Message
 from urllib.parse import quote, unquote
 
 from ggufhub.errors import SourceError
-from ggufhub.limits import KIB, Limits
+from ggufhub.limits import KIB, MIB, Limits
 from ggufhub.sources import answers
 from ggufhub.sources.answers import Validators
 from ggufhub.sources.base import ByteSource, Digest, Identity, Layer, Reads
@@ -29,6 +29,10 @@ RANGE_REFUSED = frozenset({403, 405, 501})
 
 SIBLING_FIRST_READ = 64 * KIB
 """Shards after the first hold a few keys and their tensor table."""
+
+MOST_EARLY = 1 * MIB
+"""Bytes before the range asked for that are read past: caches that work by blocks start theirs
+at the block's edge, and no block of theirs known here is larger."""
 
 SHORT_ANSWERS = 2
 """Broken bodies forgiven in one read: what came is kept, and only the rest is asked again."""
@@ -52,6 +56,14 @@ class Declared:
     digests: tuple[Digest, ...] = ()
     notes: tuple[str, ...] = ()
     layers: tuple[Layer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What of a body is wanted: ``length`` bytes, after ``early`` ones that nobody asked for."""
+
+    early: int
+    length: int
 
 
 class HttpSource(ByteSource):
@@ -95,6 +107,7 @@ class HttpSource(ByteSource):
             self._whole.close()
         self._whole = None
         self._resolved: Target | None = None
+        self._moved = False
         self._trail: Trail = []
         self._identity: Identity | None = None
         self._pinned: Validators | None = None
@@ -186,18 +199,19 @@ class HttpSource(ByteSource):
         that the answer promised."""
         reply = self._ask(first, first + len(view) - 1)
         try:
-            promised = self._judge(reply, first, len(view))
-            if promised is None:
+            part = self._judge(reply, first, len(view))
+            if part is None:
                 return self._stream(reply, first, view), True
-            count = reply.read_into(view[:promised])
+            reply.read_into(memoryview(bytearray(part.early)))
+            count = reply.read_into(view[: part.length])
         except SourceError:
             reply.drop()
             raise
         reply.finish()
-        return count, not reply.broken and count == promised
+        return count, not reply.broken and count == part.length
 
-    def _judge(self, reply: Reply, first: int, wanted: int) -> int | None:
-        """How many bytes of ``reply`` to read; None where it brings the whole file instead."""
+    def _judge(self, reply: Reply, first: int, wanted: int) -> "_Part | None":
+        """Which bytes of ``reply`` to read; None where it brings the whole file instead."""
         headers = reply.headers
         if reply.status == 416:
             return self._judge_past_end(reply, first)
@@ -209,19 +223,19 @@ class HttpSource(ByteSource):
         span = answers.content_range(headers)
         # Some mirrors answer a range with 200 and a right Content-Range: the header decides.
         if span is not None:
-            if span.first != first or span.last >= first + wanted:
+            if span.first is None or not 0 <= first - span.first <= MOST_EARLY or span.last < first:
                 raise SourceError("bad_range", "The server sent another range than asked for.")
-            promised = span.last - first + 1
+            promised = span.last - span.first + 1
             length = answers.whole_number(headers, "Content-Length")
             if length is not None and length != promised:
                 raise SourceError("bad_range", "The server's lengths contradict each other.")
             self._pin(reply, span.total, whole=promised == span.total)
-            return promised
+            return _Part(first - span.first, min(span.last - first + 1, wanted))
         if reply.status == 206:
             raise SourceError("bad_range", "The server sent a range without saying which.")
         return None
 
-    def _judge_past_end(self, reply: Reply, first: int) -> int:
+    def _judge_past_end(self, reply: Reply, first: int) -> "_Part":
         total = _total_past_end(reply.headers)
         if total is None and first == 0:
             total = 0
@@ -229,7 +243,7 @@ class HttpSource(ByteSource):
         if total is None or total > first:
             raise SourceError("bad_range", "The server refuses a range that lies in the file.")
         self._pin(reply, total, whole=False)
-        return 0
+        return _Part(0, 0)
 
     # Whole files, from servers that answer nothing else.
 
@@ -278,7 +292,9 @@ class HttpSource(ByteSource):
     def _pin(self, reply: Reply, size: int | None, whole: bool) -> None:
         """Remember the first answer's validators; hold every later answer against them."""
         headers = reply.headers
-        seen = Validators(headers.get("ETag"), headers.get("Last-Modified"), size)
+        seen = Validators(
+            headers.get("ETag"), headers.get("Last-Modified"), size, answers.version(headers)
+        )
         if self._pinned is None or self._identity is None:
             linked = [sent for _, sent in self._trail]
             size = _agreed_size(size, self._declared.size, linked)
@@ -296,14 +312,28 @@ class HttpSource(ByteSource):
                 last_modified=seen.last_modified,
                 hops=tuple(hop for hop, _ in self._trail),
                 digests=tuple(dict.fromkeys(digests)),
-                notes=self._declared.notes,
+                notes=(*self._declared.notes, *seen.notes()),
                 layers=self._declared.layers,
             )
             return
-        self._pinned.compare(seen)
+        self._hold_against_pinned(seen)
         if self._pinned.size is None and size is not None:
             self._pinned = replace(self._pinned, size=size)
             self._identity = replace(self._identity, size=size)
+
+    def _hold_against_pinned(self, seen: Validators) -> None:
+        """``SourceChanged`` if ``seen`` is about other bytes than the first answer.
+
+        Delivery hosts have ETags of their own. Where a hub leads to another one than before, its
+        own digest of the file says whether it is the same.
+        """
+        assert self._pinned is not None and self._identity is not None
+        linked = answers.linked_digests(sent for _, sent in self._trail)
+        if self._moved and linked and set(linked) <= set(self._identity.digests):
+            self._pinned.compare(Validators(None, None, seen.size))
+            self._pinned = replace(seen, size=self._pinned.size)
+        self._pinned.compare(seen)
+        self._moved = False
 
     # Redirects.
 
@@ -319,12 +349,14 @@ class HttpSource(ByteSource):
     def _ask_once(self, first: int, last: int) -> Reply:
         """The answer of the last host. The redirect is not asked for again until it expires."""
         extra = {"Range": f"bytes={first}-{last}"}
-        if self._resolved is not None:
-            reply, _ = self._walker.get(self._resolved, extra)
+        known = self._resolved
+        if known is not None:
+            reply, _ = self._walker.get(known, extra)
             if reply.status not in EXPIRED:
                 return reply
             reply.discard()
         reply, self._trail = self._walker.get(self._target, extra)
+        self._moved = known is not None and reply.target.origin != known.origin
         self._resolved = reply.target if reply.target != self._target else None
         return reply
 

@@ -22,8 +22,10 @@ MOST_PAGES = 20
 SHOWN_CHOICES = 30
 """File names an error message lists."""
 
-_NEXT = re.compile(r'<([^<>]+)>\s*;[^,]*\brel="?next"?')
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+NEXT_PAGE = re.compile(r'<([^<>]+)>\s*;[^,]*\brel="?next"?')
+"""The link to the following page, in the header ``Link`` of a listing (RFC 8288)."""
+
+SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,9 @@ class HubSource(ResolvedSource):
     while shards are read; the listing also declares the size and the SHA-256 of every file.
     """
 
+    scheme = "hf"
+    branch = "main"
+
     def __init__(
         self,
         name: HubName,
@@ -53,8 +58,8 @@ class HubSource(ResolvedSource):
         dialer: Dialer | None = None,
     ) -> None:
         place = f"/{name.path}" if name.path else f":{name.tag}" if name.tag else ""
-        revision = "" if name.revision == "main" else f"@{quote(name.revision)}"
-        super().__init__(f"hf://{name.repo}{revision}{place}")
+        revision = "" if name.revision == self.branch else f"@{quote(name.revision)}"
+        super().__init__(f"{self.scheme}://{name.repo}{revision}{place}")
         self._name = name
         self._policy = policy
         self._limits = limits or Limits()
@@ -69,10 +74,11 @@ class HubSource(ResolvedSource):
     def sibling(self, name: str) -> ByteSource:
         """The file ``name`` in the same folder, at the same commit. Makes its first request."""
         self._opened()
-        file = _find(self._listing, self._folder + name) if "/" not in name else None
+        file = find_file(self._listing, self._folder + name) if "/" not in name else None
         if file is None:
             raise SourceError("not_found", f"There is no {name} beside the model.")
-        declared = _declared(file, f"hf://{self._name.repo}@{self._commit}/{file.path}", ())
+        locator = f"{self.scheme}://{self._name.repo}@{self._commit}/{file.path}"
+        declared = declared_by_hub(file, locator, ())
         return self._http(file.path, declared, sibling_limits(self._limits)).started()
 
     def sibling_names(self) -> list[str]:
@@ -89,7 +95,6 @@ class HubSource(ResolvedSource):
         return self._path[: self._path.rfind("/") + 1]
 
     def _resolve(self) -> HttpSource:
-        name = self._name
         api = Api(
             self._settings.endpoint,
             policy=self._policy,
@@ -99,19 +104,16 @@ class HubSource(ResolvedSource):
             headers=self._headers,
         )
         try:
-            self._commit = name.revision
-            if not COMMIT.fullmatch(name.revision):
-                self._commit = _commit(api, name)
+            self._commit = self._pin(api)
             file, notes = self._pick(api)
         finally:
             api.close()
         self._path = file.path
-        return self._http(file.path, _declared(file, self.locator, notes), self._limits)
+        return self._http(file.path, declared_by_hub(file, self.locator, notes), self._limits)
 
     def _http(self, path: str, declared: Declared, limits: Limits) -> HttpSource:
-        endpoint, repo = self._settings.endpoint, self._name.repo
         return HttpSource(
-            f"{endpoint}/{repo}/resolve/{self._commit}/{quote(path)}",
+            self._link(path),
             policy=self._policy,
             limits=limits,
             headers=self._headers,
@@ -120,21 +122,35 @@ class HubSource(ResolvedSource):
             reads=self.reads,
         )
 
+    def _pin(self, api: Api) -> str:
+        """The commit that is read, whatever happens to the branch meanwhile."""
+        revision = self._name.revision
+        return revision if COMMIT.fullmatch(revision) else _commit(api, self._name)
+
+    def _at(self) -> str:
+        return f"{self._name.repo} at commit {self._commit}"
+
+    def _link(self, path: str) -> str:
+        endpoint, repo = self._settings.endpoint, self._name.repo
+        return f"{endpoint}/{repo}/resolve/{self._commit}/{quote(path)}"
+
+    def _list(self, api: Api, folder: str, *, deep: bool) -> list[HubFile]:
+        """The entries of ``folder``, or of everything below it."""
+        return list_tree(api, self._name, self._commit, folder, deep=deep)
+
     def _pick(self, api: Api) -> tuple[HubFile, tuple[str, ...]]:
         """The file to read, and what there is to tell about it."""
-        name = self._name
-        at = f"{name.repo} at commit {self._commit}"
-        path = name.path
+        name, at, path = self._name, self._at(), self._name.path
         if path:
-            self._listing = _list(api, name, self._commit, path.rpartition("/")[0], deep=False)
-            file = _find(self._listing, path)
+            self._listing = self._list(api, path.rpartition("/")[0], deep=False)
+            file = find_file(self._listing, path)
             if file is not None and not file.folder:
                 return file, (f"Read from {at}.",)
             if file is None:
                 raise _no_such_file(path, self._listing)
-        self._listing = _list(api, name, self._commit, path, deep=True)
+        self._listing = self._list(api, path, deep=True)
         plan = choose([file.path for file in self._listing if not file.folder], name.tag)
-        chosen = _find(self._listing, plan.primary)
+        chosen = find_file(self._listing, plan.primary)
         if chosen is None:
             raise _no_choice(plan, name.tag, self._listing)
         return chosen, (f"Read from {at}.", *_explained(plan, self._listing))
@@ -177,11 +193,11 @@ def _listed(paths: list[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _find(listing: list[HubFile], path: str) -> HubFile | None:
+def find_file(listing: list[HubFile], path: str) -> HubFile | None:
     return next((file for file in listing if file.path == path), None)
 
 
-def _declared(file: HubFile, locator: str, notes: tuple[str, ...]) -> Declared:
+def declared_by_hub(file: HubFile, locator: str, notes: tuple[str, ...]) -> Declared:
     known = Digest("sha256", file.sha256, "declared by hub") if file.sha256 else None
     return Declared(
         locator=locator,
@@ -202,7 +218,7 @@ def _commit(api: Api, name: HubName) -> str:
     return commit
 
 
-def _list(api: Api, name: HubName, commit: str, folder: str, *, deep: bool) -> list[HubFile]:
+def list_tree(api: Api, name: HubName, commit: str, folder: str, *, deep: bool) -> list[HubFile]:
     """The entries of ``folder`` (of everything below it if ``deep``), page by page."""
     below = f"/{quote(folder)}" if folder else ""
     place = f"/api/models/{name.repo}/tree/{commit}{below}" + ("?recursive=true" if deep else "")
@@ -213,7 +229,7 @@ def _list(api: Api, name: HubName, commit: str, folder: str, *, deep: bool) -> l
         if not isinstance(entries, list):
             raise SourceError("bad_answer", "The hub's listing is not a list.")
         listing += [file for entry in entries if (file := _entry(entry)) is not None]
-        following = _NEXT.search(answer.headers.get("Link") or "")
+        following = NEXT_PAGE.search(answer.headers.get("Link") or "")
         if following is None:
             return listing
         place = following[1]
@@ -225,7 +241,7 @@ def _entry(entry: Any) -> HubFile | None:
         return None
     size, lfs = entry.get("size"), entry.get("lfs")
     oid = lfs.get("oid") if isinstance(lfs, dict) else None
-    known = isinstance(oid, str) and _SHA256.fullmatch(oid)
+    known = isinstance(oid, str) and SHA256.fullmatch(oid)
     return HubFile(
         entry["path"],
         size if isinstance(size, int) and size >= 0 else None,

@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 from urllib.parse import urlencode, urljoin
 
 from ggufhub import __version__
@@ -14,7 +13,16 @@ from ggufhub.sources import answers
 from ggufhub.sources.api import Answer, Api
 from ggufhub.sources.base import ByteSource, Digest, Layer
 from ggufhub.sources.dial import Dialer
-from ggufhub.sources.http import Declared, HttpSource
+from ggufhub.sources.http import Declared, HttpSource, sibling_limits
+from ggufhub.sources.manifest import (
+    ACCEPT,
+    MANIFEST_BYTES,
+    TEXT_KINDS,
+    Manifest,
+    candidates,
+    document,
+    parse_manifest,
+)
 from ggufhub.sources.policy import AddressPolicy
 from ggufhub.sources.registry_names import RegistryName
 from ggufhub.sources.resolved import ResolvedSource
@@ -28,19 +36,10 @@ LAYER_BYTES = 256 * KIB
 MOST_TEXTS = 8
 """Text layers read; each costs a request."""
 
-MOST_LAYERS = 200
-
-MANIFEST_TYPES = (
-    "application/vnd.docker.distribution.manifest.v2+json",
-    "application/vnd.oci.image.manifest.v1+json",
-)
-MODEL_TYPES = frozenset({"application/vnd.ollama.image.model", "application/vnd.docker.ai.gguf.v3"})
-TEXT_KINDS = ("template", "prompt", "system", "params", "license", "messages")
-
 TRUSTED_REALMS = {"registry-1.docker.io": "auth.docker.io"}
 """Registries whose tokens come from another host that belongs to them."""
 
-_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_SHARD = re.compile(r"(.+)-[0-9]{5}-of-([0-9]{5})\.gguf")
 _CHALLENGE = re.compile(r'\b(realm|service|scope)="([^"]*)"')
 
 
@@ -48,7 +47,7 @@ class RegistrySource(ResolvedSource):
     """A model in a registry; the layers shipped with it are in its identity.
 
     Blobs are addressed by their SHA-256, so the manifest's digest is both the name of the bytes
-    and a claim about them.
+    and a claim about them. A model of several GGUF layers is read as the shards they are.
     """
 
     def __init__(
@@ -64,29 +63,58 @@ class RegistrySource(ResolvedSource):
         self._policy = policy
         self._limits = replace(limits or Limits(), redirects=REDIRECTS)
         self._dialer = dialer or Dialer(policy)
+        self._headers: dict[str, str] = {}
+        self._shards: dict[str, Layer] = {}
 
     def sibling(self, name: str) -> ByteSource:
-        raise SourceError("not_found", "A registry keeps no other files beside a model.")
+        """Another shard, which is another layer. Makes its first request."""
+        self._opened()
+        if name not in self._shards:
+            raise SourceError("not_found", "A registry keeps no other files beside a model.")
+        return self._http(name, self._shards[name], sibling_limits(self._limits)).started()
 
     def _resolve(self) -> HttpSource:
         name = self._name
         # The registry answers 412 to programs it does not know for models it holds too new.
-        headers = {"User-Agent": f"ollama/0.12.0 ggufhub/{__version__}"}
-        api = self._api(name.base, headers)
+        known = {"User-Agent": f"ollama/0.12.0 ggufhub/{__version__}"}
+        self._headers = known if name.scheme == "ollama" else {}
+        api = self._api(name.base, self._headers)
         try:
-            place = f"/v2/{name.repository}/manifests/{name.reference}"
-            answer = api.get(place, ", ".join(MANIFEST_TYPES))
+            answer = self._manifest(api, name.reference)
             if answer.status == 401:
-                headers["Authorization"] = f"Bearer {self._token(answer)}"
+                self._headers = {**self._headers, "Authorization": f"Bearer {self._token(answer)}"}
                 api.close()
-                api = self._api(name.base, headers)
-                answer = api.get(place, ", ".join(MANIFEST_TYPES))
-            layers = _layers(answer.good().json())
-            model = _model_layer(layers)
-            others = tuple(self._others(api, layers, model))
+                api = self._api(name.base, self._headers)
+                answer = self._manifest(api, name.reference)
+            manifest, notes = self._choose(api, answer.good())
+            self._shards = _shards(manifest, name.model)
+            models = dict(self._shards) or {f"{name.model}:{name.reference}": manifest.models[0]}
+            others = tuple(self._others(api, manifest, list(models.values())))
         finally:
             api.close()
-        return self._http(model, others, headers)
+        title, model = next(iter(models.items()))
+        return self._http(title, model, self._limits, others, notes)
+
+    def _manifest(self, api: Api, reference: str) -> Answer:
+        place = f"/v2/{self._name.repository}/manifests/{reference}"
+        return api.get(place, ACCEPT, MANIFEST_BYTES)
+
+    def _choose(self, api: Api, answer: Answer) -> tuple[Manifest, tuple[str, ...]]:
+        """The manifest in ``answer``, or of those its index lists the first that has a model."""
+        reference = self._name.reference
+        asked = reference.removeprefix("sha256:") if ":" in reference else None
+        first = document(answer, asked)
+        listed = candidates(first)
+        if listed is None:
+            return parse_manifest(first).checked(), ()
+        for digest in listed:
+            answer = self._manifest(api, f"sha256:{digest}").good()
+            manifest = parse_manifest(document(answer, digest))
+            if manifest.models:
+                count = f"{len(listed)} manifests" if len(listed) > 1 else "one manifest"
+                note = f"The name leads to an index of {count}; sha256:{digest} holds a model."
+                return manifest, (note,)
+        raise SourceError("not_gguf", "No manifest of the registry's index holds a GGUF layer.")
 
     def _api(self, base: str, headers: Mapping[str, str]) -> Api:
         return Api(
@@ -99,22 +127,28 @@ class RegistrySource(ResolvedSource):
         )
 
     def _http(
-        self, model: Layer, others: tuple[Layer, ...], headers: Mapping[str, str]
+        self,
+        title: str,
+        model: Layer,
+        limits: Limits,
+        others: tuple[Layer, ...] = (),
+        notes: tuple[str, ...] = (),
     ) -> HttpSource:
         name = self._name
         assert model.digest is not None
+        note = f"The model is blob sha256:{model.digest} of {name.locator}."
         return HttpSource(
             urljoin(name.base, self._blob(model)),
             policy=self._policy,
-            limits=self._limits,
-            headers=headers,
+            limits=limits,
+            headers=self._headers,
             dialer=self._dialer,
             declared=Declared(
                 locator=name.locator,
-                name=f"{name.model}:{name.reference}",
+                name=title,
                 size=model.size,
                 digests=(Digest("sha256", model.digest, "declared by registry"),),
-                notes=(f"The model is blob sha256:{model.digest} of {name.locator}.",),
+                notes=(note, *notes),
                 layers=others,
             ),
             reads=self.reads,
@@ -123,12 +157,12 @@ class RegistrySource(ResolvedSource):
     def _blob(self, layer: Layer) -> str:
         return f"/v2/{self._name.repository}/blobs/sha256:{layer.digest}"
 
-    def _others(self, api: Api, layers: list[Layer], model: Layer) -> list[Layer]:
-        """The layers beside the model, short texts with their content."""
+    def _others(self, api: Api, manifest: Manifest, models: list[Layer]) -> list[Layer]:
+        """The layers beside those of the model, short texts with their content."""
         others = []
         texts = 0
-        for layer in layers:
-            if layer is model:
+        for layer in manifest.layers:
+            if layer in models:
                 continue
             if layer.kind in TEXT_KINDS and layer.size <= LAYER_BYTES and texts < MOST_TEXTS:
                 texts += 1
@@ -161,46 +195,29 @@ class RegistrySource(ResolvedSource):
         api = self._api(realm.url, {})
         try:
             query = urlencode(known)
-            document = api.get(realm.path + (f"?{query}" if query else "")).good().json()
+            given = api.get(realm.path + (f"?{query}" if query else "")).good().json()
         finally:
             api.close()
         token = None
-        if isinstance(document, dict):
-            token = document.get("token") or document.get("access_token")
+        if isinstance(given, dict):
+            token = given.get("token") or given.get("access_token")
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]{1,8192}", token):
             raise SourceError("bad_answer", "The registry's realm gives no token.")
         return token
 
 
-def _layers(manifest: Any) -> list[Layer]:
-    entries = manifest.get("layers") if isinstance(manifest, dict) else None
-    if not isinstance(entries, list) or len(entries) > MOST_LAYERS:
-        raise SourceError("bad_answer", "The registry's manifest lists no layers.")
-    return [_layer(entry) for entry in entries]
+def _shards(manifest: Manifest, model: str) -> dict[str, Layer]:
+    """The GGUF layers by the names of the files they were made from, in the order of the shards.
 
-
-def _layer(entry: Any) -> Layer:
-    fields = entry if isinstance(entry, dict) else {}
-    media_type, size = fields.get("mediaType"), fields.get("size")
-    digest = _DIGEST.fullmatch(str(fields.get("digest")))
-    if not isinstance(media_type, str) or not isinstance(size, int) or size < 0 or digest is None:
-        raise SourceError("bad_answer", "A layer in the registry's manifest is not valid.")
-    return Layer(_kind(media_type), media_type, digest[1], size)
-
-
-def _kind(media_type: str) -> str:
-    """``template`` for ``application/vnd.ollama.image.template``."""
-    if media_type in MODEL_TYPES:
-        return "model"
-    words = re.split(r"[./+]", media_type)
-    return next((word for word in TEXT_KINDS if word in words), words[-1])
-
-
-def _model_layer(layers: list[Layer]) -> Layer:
-    for layer in layers:
-        if layer.kind == "model":
-            return layer
-    if any(layer.kind == "tensor" for layer in layers):
-        message = "The registry holds this model as single tensors, not as a GGUF file."
-        raise SourceError("not_gguf", message)
-    raise SourceError("not_gguf", "The registry's manifest holds no GGUF layer.")
+    Empty where the layers are no shards of one model, and the first of them is read alone.
+    """
+    layers = manifest.models
+    count = len(layers)
+    titles = [
+        manifest.titles.get(layer.digest or "", f"{model}-{number:05d}-of-{count:05d}.gguf")
+        for number, layer in enumerate(layers, 1)
+    ]
+    families = {match and match.groups() for match in map(_SHARD.fullmatch, titles)}
+    if count < 2 or None in families or len(families) > 1 or len(set(titles)) < count:
+        return {}
+    return {title: layers[titles.index(title)] for title in sorted(titles)}

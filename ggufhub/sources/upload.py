@@ -1,6 +1,5 @@
 """An upload on this machine: the whole file, or only its first bytes with the size of the whole."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -34,7 +33,7 @@ class UploadSource(ByteSource):
     ) -> None:
         super().__init__(name)
         self._file = FileSource(path, name=name)
-        self._stored = os.stat(path).st_size
+        self._stored = self._file.identity.size or 0
         self._name = name
         self._size = self._stored if size is None else size
         self._siblings = siblings or {}

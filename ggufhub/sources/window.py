@@ -6,6 +6,7 @@ page by page as bytes arrive, so it costs what was read and not what was reserve
 """
 
 import mmap
+from contextlib import suppress
 
 from ggufhub.errors import BytesMissing, LimitExceeded
 from ggufhub.limits import KIB, Limits
@@ -36,7 +37,8 @@ class Window:
         capacity = limits.header_bytes if self.size is None else min(self.size, limits.header_bytes)
         self._map = mmap.mmap(-1, max(capacity, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if hasattr(mmap, "MADV_HUGEPAGE"):
-            self._map.madvise(mmap.MADV_HUGEPAGE)  # a fault for 2 MiB, not for each 4 KiB
+            with suppress(OSError):  # a kernel without huge pages refuses, and nothing is lost
+                self._map.madvise(mmap.MADV_HUGEPAGE)  # a fault for 2 MiB, not for each 4 KiB
         self._capacity = capacity
         self.buffer = memoryview(self._map)
 

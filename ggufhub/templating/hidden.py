@@ -3,17 +3,26 @@
 import re
 from collections.abc import Iterator
 
-_KINDS = (
-    ("hidden", re.compile("[\u202a-\u202e\u2066-\u2069]"), "a character that reorders text"),
-    ("hidden", re.compile("[\U000e0000-\U000e007f]"), "an invisible tag character"),
-    ("hidden", re.compile("[\u200b-\u200d\u2060\ufeff\u00ad\u180e]"), "an invisible character"),
-    ("control", re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"), "a control character"),
-)
+HIDDEN, CONTROL = "hidden", "control"
+
+_PATTERNS = {
+    HIDDEN: (
+        (re.compile("[\u202a-\u202e\u2066-\u2069]"), "a character that reorders text"),
+        (re.compile("[\U000e0000-\U000e007f]"), "an invisible tag character"),
+        (re.compile("[\u200b-\u200d\u2060\ufeff\u00ad\u180e]"), "an invisible character"),
+    ),
+    CONTROL: ((re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"), "a control character"),),
+}
 """Unicode: bidirectional controls, the tag block, zero-width and soft characters, C0 and C1."""
 
 
-def hidden_characters(text: str) -> Iterator[tuple[str, int, str]]:
-    """Kind (``hidden`` or ``control``), line and words for each such character."""
-    for what, pattern, said in _KINDS:
+def hidden_characters(text: str, kind: str) -> Iterator[tuple[int, str]]:
+    """Line and words for each character of ``kind``, HIDDEN or CONTROL."""
+    if text.isprintable() or (kind == HIDDEN and text.isascii()):
+        return
+    for pattern, said in _PATTERNS[kind]:
+        line, counted = 1, 0
         for match in pattern.finditer(text):
-            yield what, text.count("\n", 0, match.start()) + 1, f"{said} (U+{ord(match[0]):04X})"
+            line += text.count("\n", counted, match.start())
+            counted = match.start()
+            yield line, f"{said} (U+{ord(match[0]):04X})"

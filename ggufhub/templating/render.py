@@ -18,7 +18,7 @@ from ggufhub.templating.conversations import CONVERSATIONS
 from ggufhub.templating.facts import TemplateFacts
 
 LARGEST = 256 * KIB
-"""Characters of a template that is analysed; the longest of 190 real ones has 17,149."""
+"""Characters of a template that is analysed and shown; the longest of 190 real ones has 17,149."""
 
 WALL_SECONDS = 4.0
 """For one template with all its conversations, from process start."""
@@ -35,35 +35,30 @@ def analyse(
     name: str,
     text: str,
     special: dict[str, str],
-    *,
-    own: dict[str, dict[str, Any]] | None = None,
-    samples: bool = True,
+    seconds: float = WALL_SECONDS,
 ) -> TemplateFacts:
     """Everything knowable about one template. Never raises for anything the template does.
 
-    ``special`` gives bos_token, eos_token and so on as text; ``own`` adds conversations of the
-    caller's by name. Needs about 0.1 s, and at most ``WALL_SECONDS``.
+    ``special`` gives bos_token, eos_token and so on as text. Needs about 0.1 s, and at most
+    ``seconds``.
     """
     facts = TemplateFacts(name, text)
+    if seconds <= 0:
+        facts.stopped = "the templates before it took all the time there is for them"
+        return facts
     if len(text) > LARGEST:
-        facts.stopped = f"the template has {len(text):,} characters, more than {LARGEST:,}"
+        facts.stopped = f"the template has more than {LARGEST:,} characters"
         return facts
     if not jail.available():
         facts.stopped = "templates are not run on this platform: it has no system call filter"
         return facts
-    request = {
-        "text": text,
-        "special": special,
-        "conversations": list(CONVERSATIONS) if samples else [],
-        "own": own or {},
-        "triggers": samples,
-    }
-    for message in _talk(json.dumps(request).encode(), facts):
+    request = {"text": text, "special": special, "conversations": list(CONVERSATIONS)}
+    for message in _talk(json.dumps(request).encode(), facts, seconds):
         facts.take(message)
     return facts
 
 
-def _talk(request: bytes, facts: TemplateFacts) -> Iterator[dict[str, Any]]:
+def _talk(request: bytes, facts: TemplateFacts, seconds: float) -> Iterator[dict[str, Any]]:
     root = str(Path(__file__).parents[2])
     command = [sys.executable, "-I", "-c", _BOOTSTRAP.format(root=root), date.today().isoformat()]
     child = subprocess.Popen(
@@ -75,7 +70,7 @@ def _talk(request: bytes, facts: TemplateFacts) -> Iterator[dict[str, Any]]:
         start_new_session=True,
     )
     try:
-        answer = _Answer(child, time.monotonic() + WALL_SECONDS)
+        answer = _Answer(child, seconds)
         answer.give(request)
         yield from answer.lines()
         facts.stopped = answer.stopped
@@ -91,11 +86,12 @@ def _talk(request: bytes, facts: TemplateFacts) -> Iterator[dict[str, Any]]:
 class _Answer:
     """Reads the child's lines until it ends, the deadline passes, or it says too much."""
 
-    def __init__(self, child: "subprocess.Popen[bytes]", deadline: float) -> None:
+    def __init__(self, child: "subprocess.Popen[bytes]", seconds: float) -> None:
         assert child.stdin is not None and child.stdout is not None
         self._child = child
         self._in, self._out = child.stdin, child.stdout
-        self._deadline = deadline
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
         self.stopped: str | None = None
 
     def give(self, request: bytes) -> None:
@@ -111,7 +107,7 @@ class _Answer:
         while True:
             left = self._deadline - time.monotonic()
             if left <= 0 or not select.select([descriptor], [], [], left)[0]:
-                self.stopped = f"the template did not end within {WALL_SECONDS:g} seconds"
+                self.stopped = f"the template did not end within {self._seconds:.1f} seconds"
                 return
             part = os.read(descriptor, 1 << 16)
             total += len(part)

@@ -50,6 +50,13 @@ def nested_arrays() -> bytes:
     return Gguf().raw_key("x", ValueType.ARRAY, payload).build()
 
 
+def nested_strings() -> bytes:
+    """As many arrays inside an array as are read, each of strings too few for the quick way."""
+    inner = (8).to_bytes(4, "little") + (200).to_bytes(8, "little") + bytes(1_600)
+    payload = (9).to_bytes(4, "little") + (60_000).to_bytes(8, "little") + inner * 60_000
+    return Gguf().raw_key("x", ValueType.ARRAY, payload).build()
+
+
 def huge_counts() -> bytes:
     return Gguf(kv_count=1 << 40, tensor_count=1 << 40).key("a", 1).build()
 
@@ -62,5 +69,6 @@ ATTACKS: dict[str, Callable[[], bytes]] = {
     "1,000,000 empty strings": million_strings,
     "1,000,000 mixed strings": mixed_strings,
     "600,000 nested arrays": nested_arrays,
+    "12,000,000 nested strings": nested_strings,
     "counts of 2^40": huge_counts,
 }

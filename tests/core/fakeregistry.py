@@ -4,12 +4,16 @@ import hashlib
 import json
 from typing import Any, Self
 
+from ggufhub.sources.oci_names import parse_oci_name
 from ggufhub.sources.registry import RegistrySource
 from ggufhub.sources.registry_names import parse_registry_name
 from tests.core.httpkit import QUICK
 from tests.core.rangeserver import LOOPBACK, Behaviour, Handler, RangeServer
 
 IMAGE = "application/vnd.ollama.image."
+DOCKER = "application/vnd.docker.ai."
+OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+OCI_INDEX = "application/vnd.oci.image.index.v1+json"
 
 
 class FakeRegistry:
@@ -33,9 +37,10 @@ class FakeRegistry:
         self.manifest: dict[str, Any] = {
             "schemaVersion": 2,
             "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
-            "layers": [self._layer(kind, data) for kind, data in layers],
+            "layers": [self.layer(kind, data) for kind, data in layers],
         }
-        prefix = f"v2/{repository}"
+        self.manifest_headers: dict[str, str] = {}
+        prefix = self._prefix = f"v2/{repository}"
         routes: dict[str, Behaviour] = {
             f"{prefix}/manifests/latest": self._answer_manifest,
         }
@@ -60,11 +65,21 @@ class FakeRegistry:
         return self.registry.url("").rstrip("/")
 
     def open(self, text: str = "ollama://tiny") -> RegistrySource:
-        name = parse_registry_name(text, self.base)
+        """The source of ``text``, in which HOST stands for this registry."""
+        text = text.replace("HOST", self.base.partition("://")[2])
+        name = parse_oci_name(text, self.base) or parse_registry_name(text, self.base)
         assert name is not None
         return RegistrySource(name, policy=LOOPBACK, limits=QUICK)
 
-    def _layer(self, media_type: str, data: bytes) -> dict[str, Any]:
+    def put(self, manifest: Any, media_type: str = OCI_MANIFEST, **extra: Any) -> dict[str, Any]:
+        """Serve ``manifest`` under its digest; the entry for it in an index."""
+        data = json.dumps(manifest).encode()
+        route: Behaviour = lambda handler, _: handler.answer(200, data)  # noqa: E731
+        place = f"{self._prefix}/manifests/sha256:{_digest(data)}"
+        self.registry.behaviours[place] = self._guarded(route)
+        return {**self.layer(media_type, data), **extra}
+
+    def layer(self, media_type: str, data: bytes) -> dict[str, Any]:
         return {"mediaType": media_type, "digest": f"sha256:{_digest(data)}", "size": len(data)}
 
     def _guarded(self, route: Behaviour) -> Behaviour:
@@ -80,7 +95,7 @@ class FakeRegistry:
         return serve
 
     def _answer_manifest(self, handler: Handler, data: bytes) -> None:
-        handler.answer(200, json.dumps(self.manifest).encode())
+        handler.answer(200, json.dumps(self.manifest).encode(), **self.manifest_headers)
 
     def _answer_token(self, handler: Handler, data: bytes) -> None:
         handler.answer(200, json.dumps({"token": self.token}).encode())

@@ -3,7 +3,9 @@
 import contextlib
 import gzip
 import re
+import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ Behaviour = Callable[["Handler", bytes], None]
 class Request:
     path: str
     headers: Mapping[str, str]
+    method: str = "GET"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -35,6 +38,11 @@ class Handler(BaseHTTPRequestHandler):
         super().setup()
         with self.server.owner.lock:
             self.server.owner.connections += 1
+
+    def do_HEAD(self) -> None:
+        """Hang, as some servers do: whoever asks has lost."""
+        self.server.owner.requests.append(Request(self.path, {}, "HEAD"))
+        self.server.owner.stopping.wait()
 
     def do_GET(self) -> None:
         owner = self.server.owner
@@ -208,6 +216,33 @@ def short_ranges(handler: Handler, data: bytes) -> None:
     last = min(last, first + 9_999)
     span = f"bytes {first}-{last}/{len(data)}"
     handler.answer(206, data[first : last + 1], **{"Content-Range": span})
+
+
+def in_blocks(block: int) -> Behaviour:
+    """A cache that answers with all blocks the range touches, and says so."""
+
+    def serve(handler: Handler, data: bytes) -> None:
+        first, last = handler.wanted(len(data))
+        first -= first % block
+        last = min(last + block - last % block, len(data)) - 1
+        span = f"bytes {first}-{last}/{len(data)}"
+        handler.answer(206, data[first : last + 1], **{"Content-Range": span})
+
+    return serve
+
+
+def reset(handler: Handler, data: bytes) -> None:
+    """Promise the range, send half of it, and reset the connection instead of closing it."""
+    first, last = handler.wanted(len(data))
+    length = last - first + 1
+    span = f"bytes {first}-{last}/{len(data)}"
+    handler.start(206, **{"Content-Range": span, "Content-Length": str(length)})
+    handler.put(data[first : first + length // 2])
+    linger = struct.pack("ii", 1, 0)  # on, for no time: the kernel sends RST and forgets the rest
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    handler.hang_up()
+    handler.rfile.close()
+    handler.connection.close()
 
 
 def fixed(status: int, body: bytes = b"", **headers: str) -> Behaviour:

@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import json
+import logging
 import time
 from dataclasses import replace
 from email.utils import formatdate
@@ -10,10 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from ggufhub.errors import SourceError
+from ggufhub.report.build import inspect
 from ggufhub.sources.base import Digest
 from ggufhub.sources.dial import Dialer
 from ggufhub.sources.http import HttpSource
 from ggufhub.sources.policy import AddressPolicy
+from tests.builders import small_model
 from tests.core import rangeserver
 from tests.core.httpkit import DATA, QUICK, failure, open_url, serve
 from tests.core.rangeserver import LOOPBACK, Behaviour
@@ -82,6 +86,7 @@ def test_a_senseless_wait_is_none(value: str) -> None:
         (rangeserver.many_headers, "bad_answer"),
         (rangeserver.not_http, "bad_answer"),
         (rangeserver.truncated, "short_body"),
+        (rangeserver.reset, "short_body"),
         (rangeserver.fixed(206, b"", Content_Range="bytes 0-4095/100000"), "bad_range"),
         (rangeserver.fixed(103), "bad_answer"),
     ],
@@ -140,6 +145,26 @@ def test_unreachable_and_blocked_read_the_same() -> None:
         seen.add((caught.value.code, caught.value.message))
     assert len(seen) == 1
     assert seen.pop()[0] == "unreachable"
+
+
+# What is no model
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 7\n", "lfs_pointer"),
+        (b"<!DOCTYPE html><title>Sign in</title>", "html"),
+        (b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>", "html"),
+        (b'{"error": "Invalid username or password."}', "json"),
+        (b"PK\3\4" + bytes(40), "zip"),
+        (b"", "empty"),
+    ],
+)
+def test_what_servers_send_in_place_of_the_model(body: bytes, code: str) -> None:
+    with serve(data=body) as server, open_url(server.url("a.gguf")) as source:
+        document = inspect(source).document
+    assert (document["verdict"], document["error"]["code"]) == ("unreadable", code)
 
 
 # Digests, names and siblings
@@ -202,6 +227,21 @@ def test_locator_holds_no_secret(query: str, kept: bool) -> None:
             assert source.identity.locator == (f"{url}?{query}" if kept else url)
             assert source.identity.name == "模型 1.gguf"
         assert urlsplit(server.requests[0].path).query == query
+
+
+def test_a_presigned_link_is_read_and_its_signature_told_to_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    query = "X-Amz-Credential=AKIDEXAMPLE%2F20260101&X-Amz-Expires=60&X-Amz-Signature=5ec7e7"
+    with serve(data=small_model().build()) as server:
+        with open_url(f"{server.url('a.gguf')}?{query}") as source:
+            document = inspect(source).document
+        assert urlsplit(server.requests[0].path).query == query
+    assert document["error"] is None
+    assert document["source"] == server.url("a.gguf")
+    for text in (json.dumps(document), caplog.text):
+        assert "5ec7e7" not in text and "AKIDEXAMPLE" not in text
 
 
 def test_sibling() -> None:

@@ -9,7 +9,7 @@ from ggufhub.errors import SourceError, UsageError
 from ggufhub.report.build import inspect
 from ggufhub.rules.split import good_set
 from ggufhub.sources.base import Digest
-from ggufhub.sources.hub_names import HubName, HubSettings, modelscope_link, parse_hub_name
+from ggufhub.sources.hub_names import HubName, HubSettings, parse_hub_name
 from ggufhub.sources.open import is_remote, open_remote
 from tests.builders import small_model, vocabulary
 from tests.core import rangeserver
@@ -92,26 +92,6 @@ def test_a_path_that_exists_is_no_repository(tmp_path, monkeypatch) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a/b").write_bytes(MODEL)
     assert not is_remote("a/b")
-
-
-@pytest.mark.parametrize(
-    ("text", "link"),
-    [
-        (
-            "https://modelscope.cn/models/a/b/file/view/master/x/m.gguf",
-            "a/b/resolve/master/x/m.gguf",
-        ),
-        (
-            "https://www.modelscope.cn/api/v1/models/a/b/repo?Revision=v1&FilePath=x/m.gguf",
-            "a/b/resolve/v1/x/m.gguf",
-        ),
-        ("https://modelscope.cn/models/a/b/resolve/master/m.gguf", None),
-        ("https://example.org/models/a/b/file/view/master/m.gguf", None),
-    ],
-)
-def test_modelscope_pages(text: str, link: str | None) -> None:
-    found = modelscope_link(text)
-    assert found is None if link is None else found is not None and found.endswith(link)
 
 
 def test_settings(tmp_path) -> None:

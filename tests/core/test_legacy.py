@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ggufhub.errors import BytesMissing, SourceError
+from ggufhub.errors import BytesMissing, LimitExceeded, SourceError
 from ggufhub.formats.legacy.tensor_types import APRIL_2023, BEFORE_GGJT_2, GGJT_2, GGJT_3, Era
 from ggufhub.limits import MIB, Limits
 from ggufhub.report import codec
@@ -243,7 +243,7 @@ class BoundedSource(MemorySource):
 
     def readinto(self, offset: int, buffer: memoryview) -> int:
         if self._left == 0:
-            raise SourceError("limit", "The limit of requests for one file was reached.")
+            raise SourceError("limit", "No request is left.", limit=LimitExceeded("requests", 6))
         self._left -= 1
         return super().readinto(offset, buffer)
 

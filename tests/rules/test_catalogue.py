@@ -1,5 +1,7 @@
 """Every rule fires on its failing sample, is silent on its passing one, and explains itself."""
 
+from pathlib import Path
+
 import pytest
 
 from ggufhub.limits import FULL, HEADER
@@ -14,10 +16,17 @@ from ggufhub.rules.registry import (
     find_rule,
     register,
 )
+from tests.audit.kit import found
+from tests.audit.kit import judged as judged_repository
 from tests.core.reading import report, rules_hit
 from tests.corpus import SHARED, needs_corpus
 
-RULES = [pytest.param(rule, id=rule.id) for rule in catalogue()]
+RULES = [
+    pytest.param(rule, id=rule.id) for rule in catalogue() if rule.check_repository is None
+]
+REPOSITORY_RULES = [
+    pytest.param(rule, id=rule.id) for rule in catalogue() if rule.check_repository is not None
+]
 
 
 def judged(rule: Rule, sample: SampleMaker) -> Report:
@@ -45,14 +54,41 @@ def test_findings_say_what_where_and_what_to_do(rule: Rule) -> None:
     assert all(len(finding["fingerprint"]) == 16 for finding in found)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", REPOSITORY_RULES)
+def test_a_failing_repository_is_found(rule: Rule, tmp_path: Path) -> None:
+    judgement = judged_repository(tmp_path, repository(rule.failing))
+    findings = [finding for finding in judgement.findings if finding["rule"] == rule.id]
+    assert findings
+    assert all(finding["message"].endswith((".", ")")) for finding in findings)
+    assert all(finding["fix"] and finding["paths"] for finding in findings)
+    assert all(finding["file"] == finding["paths"][0] for finding in findings)
+
+
+@pytest.mark.parametrize("rule", REPOSITORY_RULES)
+def test_a_passing_repository_is_not(rule: Rule, tmp_path: Path) -> None:
+    judgement = judged_repository(tmp_path, repository(rule.passing))
+    assert rule.id in judgement.evaluated
+    assert rule.id not in found(judgement)
+
+
+def repository(sample: SampleMaker) -> dict[str, bytes]:
+    files = sample()
+    assert isinstance(files, dict)
+    return files
+
+
+@pytest.mark.parametrize("rule", RULES + REPOSITORY_RULES)
 def test_rules_explain_themselves(rule: Rule) -> None:
     assert len(rule.help) > 60
     assert rule.fix.endswith((".", "?"))
     assert not rule.title.endswith(".")
     assert rule.runtimes
-    assert [rule.check_file, rule.check_model, rule.check_template].count(None) == 2
+    assert checks_of(rule).count(None) == 3
     assert rule.area in AREAS.values()
+
+
+def checks_of(rule: Rule) -> list[object]:
+    return [rule.check_file, rule.check_model, rule.check_template, rule.check_repository]
 
 
 def test_an_id_is_never_taken_twice() -> None:
@@ -66,7 +102,7 @@ def test_rules_are_found_in_any_case() -> None:
 
 
 def test_every_module_registers_something() -> None:
-    checks = [r.check_file or r.check_model or r.check_template for r in catalogue()]
+    checks = [check for rule in catalogue() for check in checks_of(rule)]
     modules = {check.__module__ for check in checks if check is not None}
     assert modules == {f"ggufhub.rules.{name}" for name in MODULES}
 

@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from ggufhub.errors import LimitExceeded, SourceError
 from ggufhub.formats.model import ModelFile
 from ggufhub.limits import Limits
+from ggufhub.report.build import inspect
 from ggufhub.rules.registry import Hit, find_rule
 from tests.builders import Gguf, small_model
-from tests.core.reading import report
+from tests.core.reading import MemorySource, report
+from tests.shards import three_shards
 
 
 def test_rules_that_could_not_run_say_why() -> None:
@@ -59,3 +62,45 @@ def test_a_defect_in_a_rule_costs_that_rule_only(monkeypatch: pytest.MonkeyPatch
     assert document["not_evaluated"] == [
         {"rule": "STR033", "reason": "the rule itself failed (ZeroDivisionError)"}
     ]
+
+
+def test_a_flood_is_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(file: ModelFile) -> Iterator[Hit]:
+        while True:
+            yield Hit("Wrong.")
+
+    rule = find_rule("STR033")
+    assert rule is not None
+    spoilt = replace(rule, check_file=endless)
+    monkeypatch.setattr("ggufhub.rules.engine.selected", lambda profile, policy: (spoilt,))
+    monkeypatch.setattr("ggufhub.rules.engine.COUNTED", 100)
+    findings = report(small_model().build()).document["findings"]
+    assert len(findings) == 50
+    assert findings[-1]["message"] == "Wrong. (and more than 100 other findings of this rule)"
+
+
+def test_a_shard_that_was_cut_keeps_rules_about_the_model_quiet() -> None:
+    shards = three_shards()
+    second = "m-00002-of-00003.gguf"
+    shards[second] = shards[second][:120]
+    document = report(shards).document
+    reasons = {entry["rule"]: entry["reason"] for entry in document["not_evaluated"]}
+    said = f"{second}: the tensor table could not be read to the end"
+    assert {reasons[rule] for rule in ("SPL005", "TEN001", "TEN003", "CMP003")} == {said}
+    assert "STR003" not in reasons  # what is wrong with the shard itself is told
+    assert document["verdict"] == "fail"
+
+
+@pytest.mark.parametrize("budget", ["requests", "seconds"])
+def test_a_budget_of_the_source_ends_a_header_as_our_own_do(budget: str) -> None:
+    class Bounded(MemorySource):
+        def readinto(self, offset: int, buffer: memoryview) -> int:
+            if offset:
+                raise SourceError("limit", "Spent.", limit=LimitExceeded(budget, 3))
+            return super().readinto(offset, buffer)
+
+    source = Bounded("m.gguf", {"m.gguf": Gguf().key("a", 1).key("b", "x" * 5_000).build()})
+    document = inspect(source, limits=Limits(first_read=100)).document
+    assert (document["verdict"], document["error"]["code"]) == ("unreadable", "limit")
+    assert [entry["key"] for entry in document["metadata"]] == ["a"]
+    assert budget in document["error"]["message"]

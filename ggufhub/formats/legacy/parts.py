@@ -5,10 +5,11 @@ little-endian word of 32 bits, every string has its length in one.
 """
 
 import struct
+from array import array
 
 from ggufhub.errors import LimitExceeded
 from ggufhub.formats.cursor import Cursor
-from ggufhub.formats.header import Array, Encoding, Header, Key, Span, StopReason
+from ggufhub.formats.header import Array, Encoding, Header, Key, Span, StopReason, no_starts
 from ggufhub.formats.values import ByteOrder, ValueType
 from ggufhub.sources.window import Window
 
@@ -97,10 +98,10 @@ class Parts:
             self._add("scores", ValueType.ARRAY, at, self._scores(starts))
         cursor.key = None
 
-    def _token_starts(self, count: int, extra: int) -> list[int]:
+    def _token_starts(self, count: int, extra: int) -> "array[int]":
         cursor, window = self._cursor, self._cursor.window
         unpack, buffer, filled = struct.Struct("<I").unpack_from, window.buffer, window.filled
-        position, starts = cursor.position, []
+        position, starts = cursor.position, no_starts()
         for number in range(count):
             cursor.position = position
             if position + _WORD > filled:
@@ -124,7 +125,7 @@ class Parts:
         cursor.position = position
         return starts
 
-    def _scores(self, starts: list[int]) -> Array:
+    def _scores(self, starts: "array[int]") -> Array:
         """The scores, which lie between the strings, gathered in one place."""
         buffer = self._cursor.window.buffer
         ends = [*starts[1:], self.position] if starts else []

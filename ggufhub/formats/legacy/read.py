@@ -70,7 +70,7 @@ def read_legacy(window: Window, code: str) -> Header:
     header.program = "ggla" if code == "ggla" else "llama"
     pages = Pages(window)
     try:
-        with _noting(header, window):
+        with _noting(header):
             if code == "ggml":
                 return _best(window, pages, header)
             layout = _versioned(window, header, code)
@@ -83,7 +83,7 @@ def read_legacy(window: Window, code: str) -> Header:
 
 
 @contextmanager
-def _noting(header: Header, window: Window) -> Iterator[None]:
+def _noting(header: Header) -> Iterator[None]:
     """End the block early where reading must end, and note in ``header`` why."""
     try:
         yield
@@ -92,13 +92,9 @@ def _noting(header: Header, window: Window) -> Iterator[None]:
     except LimitExceeded as limit:
         header.limit = limit
     except SourceError as error:
-        if error.code != "limit":
+        if error.limit is None:
             raise
-        limits = window.limits
-        if window.source.reads.requests >= limits.requests:
-            header.limit = LimitExceeded("requests", limits.requests)
-        else:
-            header.limit = LimitExceeded("seconds", limits.seconds)
+        header.limit = error.limit
 
 
 def _versioned(window: Window, header: Header, code: str) -> _Layout:
@@ -138,7 +134,7 @@ def _attempt(window: Window, pages: Pages, start: Header, layout: _Layout, posit
     header = replace(
         start, program=layout.program.name, alignment=layout.alignment, keys=[], tensors=[]
     )
-    with _noting(header, window):
+    with _noting(header):
         parts = Parts(window, header, position)
         layout.program.read(parts)
         header.keys_end = parts.position
@@ -148,7 +144,7 @@ def _attempt(window: Window, pages: Pages, start: Header, layout: _Layout, posit
     first: Header | None = None
     for era in eras:
         attempt = replace(header, tensors=[])
-        with _noting(attempt, window):
+        with _noting(attempt):
             read_rows(pages, attempt, header.keys_end, era, layout.alignment)
         attempt.size = pages.size
         if _is_exact(attempt):

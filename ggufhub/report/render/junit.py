@@ -13,7 +13,7 @@ def junit(documents: list[dict[str, Json]], failing: tuple[str, ...] = ("error",
     What does not fail is in the case's output; a rule that could not run is a skipped case.
     """
     root = Xml.Element("testsuites", name="ggufhub")
-    root.extend(_suite(document, failing) for document in documents)
+    root.extend(suite(document, failing) for document in documents)
     for total in ("tests", "failures", "errors", "skipped"):
         root.set(total, str(sum(int(suite.get(total, 0)) for suite in root)))
     root.set("time", f"{sum(float(suite.get('time', 0)) for suite in root):.4f}")
@@ -23,11 +23,12 @@ def junit(documents: list[dict[str, Json]], failing: tuple[str, ...] = ("error",
     )
 
 
-def _suite(document: dict[str, Json], failing: tuple[str, ...]) -> Xml.Element:
+def suite(document: dict[str, Json], failing: tuple[str, ...]) -> Xml.Element:
+    """One model."""
     name = visible(document["source"])
-    suite = Xml.Element("testsuite", name=name)
+    element = Xml.Element("testsuite", name=name)
     if document["verdict"] == "unreadable":
-        case = Xml.SubElement(suite, "testcase", name="readable", classname=name)
+        case = Xml.SubElement(element, "testcase", name="readable", classname=name)
         error = Xml.SubElement(case, "error", message=visible(document["error"]["message"]))
         error.set("type", document["error"]["code"])
     found = sorted(worst_first(document["findings"]), key=lambda finding: str(finding["rule"]))
@@ -35,13 +36,13 @@ def _suite(document: dict[str, Json], failing: tuple[str, ...]) -> Xml.Element:
     skipped = {entry["rule"]: entry["reason"] for entry in document["not_evaluated"]}
     skipped |= {entry["rule"]: f"ignored: {entry['reason']}" for entry in document["ignored"]}
     for rule in sorted({*by_rule, *skipped, *document["rule_set"]["evaluated"]}):
-        case = Xml.SubElement(suite, "testcase", name=rule, classname=name)
+        case = Xml.SubElement(element, "testcase", name=rule, classname=name)
         if rule in by_rule:
             _fill(case, by_rule[rule], failing)
         elif rule in skipped:
             Xml.SubElement(case, "skipped", message=visible(skipped[rule]))
-    _count(suite, sum(document["seconds"].values()))
-    return suite
+    _count(element, sum(document["seconds"].values()))
+    return element
 
 
 def _fill(case: Xml.Element, findings: list[dict[str, Json]], failing: tuple[str, ...]) -> None:

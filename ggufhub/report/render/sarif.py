@@ -17,8 +17,11 @@ LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 FINGERPRINT = "ggufhub/v1"
 
 
-def sarif(documents: list[dict[str, Json]]) -> dict[str, Any]:
-    """A SARIF log of all findings, the worst first; how many did not fit is a notification."""
+def sarif(documents: list[dict[str, Json]], left_out: int = 0) -> dict[str, Any]:
+    """A SARIF log of all findings, the worst first; how many did not fit is a notification.
+
+    ``left_out`` findings, less severe than all others, were dropped before.
+    """
     found = [(document, finding) for document in documents for finding in document["findings"]]
     order = {id(finding): rank for rank, finding in enumerate(worst_first(f for _, f in found))}
     found.sort(key=lambda pair: order[id(pair[1])])
@@ -26,8 +29,9 @@ def sarif(documents: list[dict[str, Json]]) -> dict[str, Any]:
     rules = _rules([finding for _, finding in kept])
     places = {rule["id"]: index for index, rule in enumerate(rules)}
     notes = [_unreadable(document) for document in documents if document["error"] is not None]
-    if len(found) > len(kept):
-        notes.append(_left_out(len(found) - len(kept), len(found)))
+    dropped = len(found) - len(kept) + left_out
+    if dropped:
+        notes.append(_left_out(dropped, len(found) + left_out))
     succeeded = all(document["verdict"] != "unreadable" for document in documents)
     run = {
         "tool": {"driver": _driver(documents, rules)},

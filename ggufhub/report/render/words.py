@@ -108,15 +108,23 @@ def short_number(number: int) -> str:
     return str(number)
 
 
+def format_name(form: dict[str, Json]) -> str | None:
+    """``GGUF v3`` from the document's ``format``; None for what is not recognised."""
+    if form["name"] == "unknown":
+        return None
+    name: str = form["name"].upper()
+    return name if form["version"] is None else f"{name} v{form['version']}"
+
+
 def facts(document: dict[str, Json]) -> list[str]:
     """Format, kind, architecture, parameters and quantisation, as far as they are known."""
     form, summary = document["format"], document["summary"]
     if form["byte_order"] is None:
         return []
     parts = [document["kind"]]
-    if form["name"] != "unknown":
-        version = "" if form["version"] is None else f" v{form['version']}"
-        parts.insert(0, form["name"].upper() + version)
+    name = format_name(form)
+    if name is not None:
+        parts.insert(0, name)
     if summary["architecture"]:
         parts.append(visible(summary["architecture"]))
     if summary["parameters"]:

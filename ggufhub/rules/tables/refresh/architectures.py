@@ -84,7 +84,6 @@ def architectures(folder: Path) -> dict[str, Any]:
         "known": known,
         "loaded": sorted(name for name, _ in classes(tree)),
         "recurrent": _that_are(tree, "recurrent"),
-        "hybrid": _that_are(tree, "hybrid"),
     }
 
 

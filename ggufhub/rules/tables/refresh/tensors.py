@@ -136,12 +136,4 @@ def tensors(folder: Path) -> dict[str, Any]:
         walk.functions.update(known)
         walk.run(statements(tree.method(owner, "load_arch_tensors")))
         found[name] = {"lets": walk.used(common), "rows": walk.rows}
-    return {"common": common, "architectures": found, "siblings": _siblings(tree)}
-
-
-def _siblings(tree: Tree) -> list[dict[str, Any]]:
-    """Tensors that may stand beside the weights of any architecture."""
-    body = tree.methods["llama_model_base::load_tensors"]
-    walk = Tensors(tree, {})
-    walk.run(statements(body[body.index("load_arch_tensors(ml)") :]))
-    return [{"name": row["name"], "shape": row["shape"]} for row in walk.rows]
+    return {"common": common, "architectures": found}

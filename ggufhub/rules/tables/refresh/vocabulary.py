@@ -7,7 +7,6 @@ from typing import Any
 _MODEL = re.compile(r'tokenizer_model == "([^"]+)"')
 _PRE = re.compile(r'tokenizer_pre == "([^"]+)"')
 _TEXT = re.compile(r't\.first == "((?:[^"\\]|\\.)*)"')
-_BRANCH = re.compile(r"\}\s*else if\s*\(")
 
 
 def vocabulary(tree: Path) -> dict[str, Any]:
@@ -17,23 +16,12 @@ def vocabulary(tree: Path) -> dict[str, Any]:
     found = {
         "models": sorted(set(_MODEL.findall(source))),
         "pre_tokenizers": pre,
-        "pre_that_add_bos": sorted(_branches_with(source, "add_bos = true")),
         "end_of_generation": _end_texts(source),
     }
     empty = [name for name, values in found.items() if not values]
     if empty:
         raise ValueError(f"llama-vocab.cpp has changed: nothing found for {', '.join(empty)}")
     return found
-
-
-def _branches_with(source: str, statement: str) -> set[str]:
-    """Pre-tokenizer names of the branches that contain ``statement``."""
-    names: set[str] = set()
-    for branch in _BRANCH.split(source):
-        condition, _, body = branch.partition("{")
-        if statement in body.split("}")[0]:
-            names.update(_PRE.findall(condition))
-    return names
 
 
 def _end_texts(source: str) -> list[str]:

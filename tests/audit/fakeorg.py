@@ -1,0 +1,88 @@
+"""An organisation on a model hub on loopback: paged lists, commits, and a quota of requests."""
+
+import hashlib
+import json
+from typing import Self
+from urllib.parse import parse_qs, urlsplit
+
+from tests.core.rangeserver import Behaviour, Handler, RangeServer
+
+COMMIT = "c0ffee" + "0" * 34
+PAGE = 100
+
+
+class FakeOrganisation:
+    """``count`` repositories ``org/r000``…, each with ``model`` under the name of its repository.
+
+    Every ``quota`` requests of the API the hub asks to come back in ``pause`` seconds, once.
+    """
+
+    def __init__(self, count: int, model: bytes, *, quota: int = 0, pause: str = "0") -> None:
+        self.names = [f"org/r{number:03}" for number in range(count)]
+        self.model = model
+        self.sha256 = hashlib.sha256(model).hexdigest()
+        self.quota = quota
+        self.pause = pause
+        self.refused = 0
+        self._asked = 0
+        self.server = RangeServer()
+        routes: dict[str, Behaviour] = {
+            "api/models": self._models,
+            "api/collections/org/best-1a2b": self._collection,
+        }
+        for name in self.names:
+            file = f"{name.partition('/')[2]}-Q8_0.gguf"
+            routes[f"api/models/{name}/revision/main"] = self._revision
+            routes[f"api/models/{name}/tree/{COMMIT}"] = self._tree(file)
+            self.server.files[f"{name}/resolve/{COMMIT}/{file}"] = model
+        self.server.behaviours = {name: self._counted(route) for name, route in routes.items()}
+
+    def __enter__(self) -> Self:
+        self.server.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.server.__exit__(*error)
+
+    @property
+    def endpoint(self) -> str:
+        return self.server.url("").rstrip("/")
+
+    def _counted(self, route: Behaviour) -> Behaviour:
+        def serve(handler: Handler, data: bytes) -> None:
+            self._asked += 1
+            if self.quota and self._asked % self.quota == 0:
+                self.refused += 1
+                handler.answer(429, b"slow down", **{"Retry-After": self.pause})
+            else:
+                route(handler, data)
+
+        return serve
+
+    def _models(self, handler: Handler, data: bytes) -> None:
+        query = parse_qs(urlsplit(handler.path).query)
+        start = int(query.get("cursor", ["0"])[0])
+        headers = {}
+        if start + PAGE < len(self.names):
+            link = f"{self.endpoint}/api/models?author=org&cursor={start + PAGE}"
+            headers["Link"] = f'<{link}>; rel="next"'
+        found = [{"id": name} for name in self.names[start : start + PAGE]]
+        handler.answer(200, json.dumps(found).encode(), **headers)
+
+    def _collection(self, handler: Handler, data: bytes) -> None:
+        items = [{"type": "model", "id": name} for name in self.names[:2]]
+        items.append({"type": "dataset", "id": "org/data"})
+        handler.answer(200, json.dumps({"items": items}).encode())
+
+    def _revision(self, handler: Handler, data: bytes) -> None:
+        facts = {"sha": COMMIT, "gguf": {"architecture": "llama"}, "cardData": {"license": "mit"}}
+        handler.answer(200, json.dumps(facts).encode())
+
+    def _tree(self, file: str) -> Behaviour:
+        entry = {"type": "file", "path": file, "size": len(self.model), "oid": "0"}
+        entry["lfs"] = {"oid": self.sha256, "size": len(self.model), "pointerSize": 134}
+
+        def serve(handler: Handler, data: bytes) -> None:
+            handler.answer(200, json.dumps([entry]).encode())
+
+        return serve

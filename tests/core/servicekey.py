@@ -1,0 +1,38 @@
+"""A service account of Google's form for tests; its key was made for them and opens nothing."""
+
+PEM = """-----BEGIN PRIVATE KEY-----
+MIIEvgIBADANBgkqhkiG9w0BAQEFAASCBKgwggSkAgEAAoIBAQCeazGRinpT/CVB
+0ze9VGirfISoICSDUUlWCVpFzXt4qnEyLLw1h+aa62i7/jHT/hPdbgfPfX+Ib9qS
+HWVzL77UYkTaKxGH3mR7sXH/f/zhSj4wzTryQK0QQrBI61USkzokqQOeC+Zd82Lx
+0mvVakVza1q2UStSgMomilQzaBxI/dq8IuOceU/PJqvWKratjgll0aODiPa+OH86
+ksJAk8B9u3O8kz60cfTDdh6N/TTkDQlNVmmYuu80JxZFQ8sV9cjvfFTdOH9hlEQt
+F9CrY9mUfGhbcjP7dj4LG6iuSKvEVkTBsox+N1CTCTtyRryBxQb2lMFLGp4+8fih
+E9MgolSTAgMBAAECggEAFbOAznuAzGvNvW8Dbg0tFX4bkghtLWFU7CigftAU6kUM
+TUpG3LJpiwP/4e4tbJPxVrOm9ZaEgkUy/4catE/FvW8EwuTZeZpOe4n69Xwr679x
+i4U3CPkxJqQWurZ6KJmV18XLYrrQlkLWure6No8LRTIJ8tBltd9B/KDrGJZaIZQQ
+DP2EZl35O6djYZ73KPRE/7R3lU1KpLPBA4Ug6Tjlr8XDF26ec3xEnSM2PefF3rk4
+MQCyhkRFHh5c4uXMnLAmnpYOxPL8OlowRsKlzK8NqytZ/LUkwip8HjGtcGHwgd9J
+YslxufwDkoeDehsCQEceBzo49d3gw2Y/J5ehlOhTEQKBgQDe/7PCnugi9o0E5335
+iNdKrCEwhnivhMEWm15Agx2/K2Ua0KwIej5l/OxvGCDQIR1BpLDm4LUjVUY9biPg
+GqasEaSX8YxZ1bwqBkw8fndstY70IxQT3V7WfaYXX4opF2w4+slcvlt3EkmUU5be
+MyDTdQXHHrt6QStlEUbDTWEa2QKBgQC13OCxnQhQSDgyE6Yq5pYCyrfzMKHUtSUC
+AcJUQgFN9f4FR+bHJezzhIe0/54Q1imv7YOP/5oGxZ6AY2PzPLhc9Q3GDgVxFTpg
+SnhMZxu2Ytt5tmHUInw+xBc4pIHS4AT0/cKNg6RfJc+rLg1lyMViWMPeGjFsGS2z
+Oko/hArPSwKBgBeusDiLB7wu0usiao6FqdeUUDIHFeoN/zOXbHsNcatLwIEIiDye
+PuI16iYiOdngqmq+QstCMfp+o+cCO20hZ3H+raw1SuJ/gGw2HwKNq8Evxu7GiutR
+JzFARtNUoiebBTNH7vqafLw4hPfrqKoQY/wRAXwUF3T0Vtd07j7viNCBAoGBAJh/
+hd8KCc2gMZc0SNOSldnzeTqw3hMKbuT26qhSzNs92ms9NrRqBf7RdCZ/bmE55K0E
+YpzePZ9OGTIZpddyZDp2tr0MRt3jahcSezu9/kv7K4UtPW1wGXVcYwh5Ue+tMBrr
+qzeVWsD6aOBm9o8SQwnL2zqkBitaFatDxrzqEVJvAoGBAJo9MT04+gpFkJ3PxTwK
+SRj7bmznPpY+sWGSxH060K/aWSxTFWFgskA8xPiFV7HdhAAk9KRJZExGLekIzcHZ
+MuYF7pypTS3qKaUPTVjsKV/RUmGaUOC/sf3Rq9VFLDDYvjwVh1rbfDfgzjW0wP/k
+VwWkZC/nO1HjaI5R0qZ4fhAM
+-----END PRIVATE KEY-----
+"""
+
+ACCOUNT = {
+    "type": "service_account",
+    "client_email": "reader@tests.example",
+    "private_key_id": "1",
+    "private_key": PEM,
+}
