@@ -37,6 +37,16 @@ django.setup()
 from tests.live import Broker, LiveWorker  # noqa: E402  (needs Django set up)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let every process of ``-n`` choose a data directory of its own, as this one did.
+
+    They inherit the environment, and where it names the settings pytest-django loads them before
+    this file is read: all would then work in the directory of the process that started them.
+    """
+    if config.getoption("numprocesses", None):
+        del os.environ["DJANGO_SETTINGS_MODULE"]
+
+
 @pytest.fixture(scope="session")
 def _running_broker() -> Iterator[Broker]:
     broker = Broker(DATA / "broker", BROKER_SOCKET)

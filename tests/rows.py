@@ -4,13 +4,15 @@ import io
 from pathlib import Path
 from typing import Any
 
-from ggufhub.hub import services, uploads
+from ggufhub.hub import headers, services, uploads
+from ggufhub.hub.headers import Kept
 from ggufhub.hub.models import Inspection, Upload
 from ggufhub.hub.models import Report as StoredReport
 from ggufhub.report import build
 from ggufhub.report.document import Report
 from ggufhub.sources.upload import UploadSource
 from tests.builders import vocabulary
+from workers.recording import Recorder, Tape
 
 
 def upload_of(data: bytes, *, name: str = "model.gguf", owner: Any = None) -> Upload:
@@ -41,12 +43,21 @@ def built(data: bytes, directory: Path) -> Report:
         return build.inspect(source)
 
 
-def finished(report: Report, *, owner: Any = None) -> StoredReport:
+def kept(data: bytes, directory: Path) -> tuple[Report, Kept]:
+    """What the core says about ``data``, and its header stored."""
+    path = directory / "kept.gguf"
+    path.write_bytes(data)
+    with Tape(directory) as tape, UploadSource(path, "model.gguf", len(data)) as source:
+        report = build.inspect(Recorder(source, tape))
+        return report, headers.keep(tape.files, tape.about, report.document)
+
+
+def finished(report: Report, header: Kept | None = None, *, owner: Any = None) -> StoredReport:
     """A finished inspection's stored report."""
     inspection = queued(owner=owner)
     attempt = services.claim(inspection.pk)
     assert attempt is not None
-    assert services.finish(inspection.pk, attempt, report)
+    assert services.finish(inspection.pk, attempt, report, header)
     return StoredReport.objects.get(pk=inspection.pk)
 
 

@@ -2,7 +2,8 @@
 
 A worker takes from every queue unless ``-Q`` names some. Reading every byte takes hours, so give
 the queue ``digest`` a worker of its own: ``-Q digest -c 1``, and ``-Q inspect,housekeeping`` to
-the other.
+the other. Audits have ten thousand models: ``-Q audit -c 2``. Receivers of webhooks may hang:
+``-Q hooks -P threads -c 1``.
 
 Every setting here was chosen by what happens when something dies. A message is only a hint: the
 row says what to do, so messages may be lost, doubled or late without harm.
@@ -33,12 +34,28 @@ RECONCILE_SECONDS = 10.0
 DELIVER_SECONDS = 5.0
 PRUNE_SECONDS = 3600.0
 
+AUDIT_SECONDS = 2.0
+
+QUEUES = (
+    queue.QUEUE,
+    queue.DIGEST_QUEUE,
+    queue.AUDIT_QUEUE,
+    queue.HOOKS_QUEUE,
+    queue.HOUSEKEEPING,
+)
+
 app = Celery("workers", broker=settings.BROKER_URL)
 app.conf.update(
-    include=["workers.inspect", "workers.housekeeping", "workers.hooks"],
-    task_queues=(Queue(queue.QUEUE), Queue(queue.DIGEST_QUEUE), Queue("housekeeping")),
-    task_default_queue="housekeeping",
-    task_routes={task: {"queue": name} for task, name in queue.ROUTES.values()},
+    include=["workers.inspect", "workers.housekeeping", "workers.hooks", "workers.render", "workers.audit"],
+    task_queues=[Queue(name) for name in QUEUES],
+    task_default_queue=queue.HOUSEKEEPING,
+    task_routes={
+        queue.INSPECT: {"queue": queue.QUEUE},  # unless whoever sends it names another
+        queue.DIGEST: {"queue": queue.DIGEST_QUEUE},
+        queue.AUDIT_STEP: {"queue": queue.AUDIT_QUEUE},
+        queue.DELIVER: {"queue": queue.HOOKS_QUEUE},
+        queue.RENDER: {"queue": queue.QUEUE},
+    },
     task_ignore_result=True,
     task_serializer="json",
     accept_content=["json"],
@@ -69,9 +86,14 @@ app.conf.update(
             "options": {"expires": RECONCILE_SECONDS},
         },
         "deliver": {
-            "task": "workers.deliver",
+            "task": queue.DELIVER,
             "schedule": DELIVER_SECONDS,
             "options": {"expires": DELIVER_SECONDS},
+        },
+        "audits": {
+            "task": queue.AUDITS,
+            "schedule": AUDIT_SECONDS,
+            "options": {"expires": AUDIT_SECONDS},
         },
         "prune": {
             "task": "workers.prune",

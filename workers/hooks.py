@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from ggufhub import __version__
 from ggufhub.errors import SourceError
-from ggufhub.hub import webhooks
+from ggufhub.hub import queue, webhooks
 from ggufhub.hub.models import Delivery
 from ggufhub.limits import Limits
 from ggufhub.sources.base import Reads
@@ -22,10 +22,10 @@ LIMITS = Limits(seconds=15.0, request_seconds=10.0)
 """A receiver takes the message in and answers; its work comes after."""
 
 ROUND_SECONDS = 60.0
-"""Receivers that hang must not hold a worker for longer: the rest is done in the next round."""
+"""Receivers that hang must not hold up news for longer: the rest is done in the next round."""
 
 
-@app.task(name="workers.deliver")
+@app.task(name=queue.DELIVER)
 def deliver() -> None:
     """Write the deliveries of what has ended, and attempt those that are due."""
     end = time.monotonic() + ROUND_SECONDS

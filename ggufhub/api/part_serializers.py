@@ -6,9 +6,12 @@ from typing import Any
 from rest_framework import serializers
 
 from ggufhub.estimate.cache import KV_TYPES
+from ggufhub.hub.models import LARGEST
 
 MOST_CONTEXT = 2**30
 MOST_GIB = 2**20
+MOST_BYTES = 64 * 1024
+"""In one answer: a screen of a hex view shows less than one kilobyte."""
 
 
 class MemoryQuery(serializers.Serializer[Any]):
@@ -34,6 +37,19 @@ class MemoryQuery(serializers.Serializer[Any]):
         if math.isnan(value):
             raise serializers.ValidationError("This is not a number.")
         return value
+
+
+class BytesQuery(serializers.Serializer[Any]):
+    """Which bytes of which file."""
+
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=LARGEST)
+    length = serializers.IntegerField(default=4096, min_value=1, max_value=MOST_BYTES)
+    file = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=1024,
+        help_text="The name of a shard; the file that was asked for where it is left out.",
+    )
 
 
 class FigureOutput(serializers.Serializer[Any]):

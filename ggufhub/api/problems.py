@@ -55,8 +55,8 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
         "type": f"/problems/{problem.slug}",
         "title": status.phrase,
         "status": status.value,
-        "detail": str(problem.detail),
-        "instance": request.path,
+        "detail": _plain(problem.detail),
+        "instance": _plain(request.path),
         "request_id": request.id,
     }
     if isinstance(error, exceptions.ValidationError):
@@ -121,4 +121,9 @@ def _pointers(detail: Any, path: str = "") -> Any:
         for inner in detail:
             yield from _pointers(inner, path)
     else:
-        yield {"pointer": path, "detail": str(detail)}
+        yield {"pointer": _plain(path), "detail": _plain(detail)}
+
+
+def _plain(text: Any) -> str:
+    """Text that can be sent: JSON may hold half of a surrogate pair, which UTF-8 cannot."""
+    return str(text).encode("utf-8", "backslashreplace").decode()

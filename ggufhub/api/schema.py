@@ -18,6 +18,9 @@ SENDING = (400, 409, 413, 415, 422, 429)
 UPLOADING = (400, 409, 412, 413, 415, 423, 507)
 """Of the resumable uploads."""
 
+PARTS = {"/memory": 422, "/bytes": 416, "/ping": 429}
+"""What single operations may answer with besides."""
+
 PROBLEM: dict[str, Any] = {
     "type": "object",
     "description": "An error (RFC 9457). `type` is stable, `detail` is for people.",
@@ -74,8 +77,7 @@ def _statuses(path: str, operation: dict[str, Any]) -> list[int]:
         found.update(ASKING)
     if "requestBody" in operation:
         found.update(SENDING)
-    if path.endswith("/memory"):
-        found.add(422)
+    found.update(status for end, status in PARTS.items() if path.endswith(end))
     return sorted(found)
 
 

@@ -8,12 +8,16 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from ggufhub.errors import UsageError
+from ggufhub.hub.links import URL_LENGTH
 from ggufhub.hub.models import Inspection, Report, State
 from ggufhub.hub.selectors import TENSOR_SORTS
+from ggufhub.hub.values import storable
 from ggufhub.limits import DEPTHS, HEADER, Limits
+from ggufhub.report.document import VERDICTS
 from ggufhub.report.render import FORMAT_NAMES
 from ggufhub.rules.policy_file import parse_policy, policy_values
 from ggufhub.rules.profiles import DEFAULT_PROFILE, PROFILES
+from ggufhub.rules.registry import Severity
 
 WAIT_SECONDS = 60
 SOURCES = (
@@ -21,7 +25,7 @@ SOURCES = (
     "owner/repository; or ollama://[host/][namespace/]model[:tag]."
 )
 PAGE_LIMIT = 1000
-SEVERITIES = ("error", "warning", "info")
+SEVERITIES = tuple(severity.value for severity in Severity)
 
 
 @extend_schema_field(OpenApiTypes.OBJECT)
@@ -35,9 +39,12 @@ class PolicyField(serializers.JSONField):
         if not isinstance(values, dict):
             raise serializers.ValidationError("Give an object with the fields of a policy.")
         try:
-            return policy_values(parse_policy(values))
+            policy = policy_values(parse_policy(values))
         except UsageError as error:
             raise serializers.ValidationError(error.message) from error
+        if not storable(policy):
+            raise serializers.ValidationError("A text holds what no database can store.")
+        return policy
 
 
 def _from_form(text: str) -> Any:
@@ -46,6 +53,17 @@ def _from_form(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise serializers.ValidationError("This is not JSON.") from error
+
+
+class FlagField(serializers.BooleanField):
+    """True or false, as JSON or a form writes them. DRF's own takes 1, "y" and "off" as well."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if isinstance(data, bool):
+            return data
+        if data not in ("true", "false"):
+            self.fail("invalid", input=data)
+        return bool(data == "true")
 
 
 class ExpectedInput(serializers.Serializer[Any]):
@@ -61,7 +79,7 @@ class ExpectedInput(serializers.Serializer[Any]):
 class SubmitInput(serializers.Serializer[Any]):
     """Exactly one of a link, one or several uploads' ids and (in a form) a file."""
 
-    source = serializers.CharField(required=False, max_length=4096, help_text=SOURCES)
+    source = serializers.CharField(required=False, max_length=URL_LENGTH, help_text=SOURCES)
     upload = serializers.UUIDField(required=False, help_text="The id of an upload.")
     uploads = serializers.ListField(
         required=False,
@@ -84,6 +102,10 @@ class SubmitInput(serializers.Serializer[Any]):
     depth = serializers.ChoiceField(
         DEPTHS, default=HEADER, help_text="full reads every byte: digests, NaN in the weights."
     )
+    force = FlagField(
+        default=False,
+        help_text="Inspect it anew, even where your last report of the same file would do.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if sum(name in attrs for name in ("source", "upload", "uploads", "file")) != 1:
@@ -104,11 +126,19 @@ class WaitQuery(serializers.Serializer[Any]):
     )
 
 
-class ListQuery(serializers.Serializer[Any]):
-    state = serializers.ChoiceField(State.choices, required=False)
-    verdict = serializers.ChoiceField(("pass", "warn", "fail", "unreadable"), required=False)
+class PageQuery(serializers.Serializer[Any]):
+    """Which page of a list that grows."""
+
     limit = serializers.IntegerField(required=False, min_value=1, max_value=200)
     cursor = serializers.CharField(required=False, help_text="From next or prev.")
+
+
+class ListQuery(PageQuery):
+    audit = serializers.UUIDField(
+        required=False, help_text="Those of this audit; without it those of none."
+    )
+    state = serializers.ChoiceField(State.choices, required=False)
+    verdict = serializers.ChoiceField(VERDICTS, required=False)
 
 
 class RangeQuery(serializers.Serializer[Any]):
@@ -190,6 +220,9 @@ class InspectionOutput(serializers.Serializer[Any]):
     policy = serializers.JSONField(help_text="The policy given; empty where there is none.")
     stage = serializers.CharField()
     reads = ReadsOutput()
+    reused = serializers.BooleanField(
+        help_text="The file was still the same: the report is that of an earlier inspection."
+    )
     size = serializers.IntegerField(allow_null=True)
     needs = NeedsOutput(allow_null=True, help_text="What a header-only upload must send next.")
     error = ErrorOutput(allow_null=True)
@@ -277,6 +310,7 @@ def inspection_dict(row: Inspection) -> dict[str, Any]:
         "policy": row.policy,
         "stage": row.stage,
         "reads": {"requests": row.requests, "bytes": row.bytes_read},
+        "reused": row.reused,
         "size": row.size,
         "needs": row.needs,
         "error": {"code": row.error_code, "message": row.error_message} if row.error_code else None,

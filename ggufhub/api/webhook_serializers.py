@@ -4,8 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from ggufhub.hub.links import URL_LENGTH
 from ggufhub.hub.models import Delivery, Webhook
-from ggufhub.hub.services import URL_LENGTH
 
 
 class WebhookInput(serializers.Serializer[Any]):
@@ -28,7 +28,7 @@ class WebhooksOutput(serializers.Serializer[Any]):
 
 class DeliveryOutput(serializers.Serializer[Any]):
     id = serializers.CharField(help_text="What webhook-id says.")
-    inspection = serializers.UUIDField()
+    inspection = serializers.UUIDField(allow_null=True, help_text="Null for a ping.")
     state = serializers.ChoiceField(("pending", "delivered", "given up"))
     attempts = serializers.IntegerField()
     status = serializers.IntegerField(allow_null=True, help_text="Of the last answer.")
@@ -39,7 +39,11 @@ class DeliveryOutput(serializers.Serializer[Any]):
 
 
 class DeliveriesOutput(serializers.Serializer[Any]):
+    """A page of the list; ``next`` and ``prev`` are addresses."""
+
     items = DeliveryOutput(many=True)
+    next = serializers.URLField(allow_null=True)
+    prev = serializers.URLField(allow_null=True)
 
 
 def webhook_dict(webhook: Webhook) -> dict[str, Any]:
@@ -52,6 +56,6 @@ def delivery_dict(delivery: Delivery) -> dict[str, Any]:
     names = ("state", "attempts", "status", "error", "created", "next_at", "delivered")
     return {
         "id": f"msg_{delivery.pk.hex}",
-        "inspection": str(delivery.inspection_id),
+        "inspection": str(delivery.inspection_id) if delivery.inspection_id else None,
         **{name: getattr(delivery, name) for name in names},
     }

@@ -58,6 +58,7 @@ class Turn:
 
 SUBMIT = Budget("submit", settings.SUBMIT_PER_MINUTE)
 CREATE_TOKEN = Budget("tokens", 5)
+PING = Budget("ping", 10)
 SIGN_IN = Budget("signin", 5)
 
 

@@ -39,7 +39,9 @@ def reserve(caller: str, key: str, digest: str) -> Inspection | None:
     ``KeyReused`` where that differs from the first request, ``KeyInUse`` while that one runs.
     """
     prune(timezone.now())
-    row, created = IdempotencyKey.objects.select_related("inspection").get_or_create(
+    rows = IdempotencyKey.objects.select_related("inspection__report", "inspection__needs_upload")
+    # The document of a report may take megabytes, and an answer about an inspection none of it.
+    row, created = rows.defer("inspection__report__document").get_or_create(
         caller=caller, key=key, defaults={"digest": digest}
     )
     if created:

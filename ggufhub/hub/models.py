@@ -79,13 +79,21 @@ class Inspection(models.Model):
     us to wait for, ``postponed`` how often one did. ``target`` is the link as given, which may
     carry a signature: only the worker reads it; people are shown ``locator``. ``policy`` holds
     the fields of a checked policy (see ``rules.policy_file``), empty where there is none.
+    ``lane`` says which queue its messages go to (``queue.ROUTES``).
+
+    ``subject`` is a digest of all that was asked (see ``reuse.subject_of``): rows that share it
+    may share a report. ``reused`` says that this one got an earlier report, ``force`` that it
+    must not. ``again`` names the one whose stored header is judged here anew, by newer rules and
+    without asking the source.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE
     )
-    source_kind = models.CharField(max_length=8, choices=[("url", "url"), ("upload", "upload")])
+    source_kind = models.CharField(
+        max_length=8, choices=[(kind, kind) for kind in ("url", "upload", "file", "listed")]
+    )
     locator = models.TextField()
     target = models.TextField(blank=True, default="")
     name = models.CharField(max_length=255)
@@ -93,7 +101,14 @@ class Inspection(models.Model):
     profile = models.CharField(max_length=32, default=DEFAULT_PROFILE)
     policy = models.JSONField(default=dict, blank=True)
     depth = models.CharField(max_length=8, default="header")
+    lane = models.CharField(max_length=8, default="header")
     expected = models.JSONField(default=dict, blank=True)
+    subject = models.CharField(max_length=64, blank=True, default="")
+    force = models.BooleanField(default=False)
+    reused = models.BooleanField(default=False)
+    again = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
 
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     stage = models.CharField(max_length=64, blank=True, default="")
@@ -123,6 +138,7 @@ class Inspection(models.Model):
         indexes = [
             models.Index(fields=["-created", "-id"], name="inspection_newest"),
             models.Index(fields=["owner", "-created"], name="inspection_by_owner"),
+            models.Index(fields=["subject", "-created"], name="inspection_by_subject"),
             models.Index(
                 fields=["state", "sent_at"],
                 name="inspection_open",
@@ -163,11 +179,15 @@ class Shard(models.Model):
 
 
 class ArrayBlob(models.Model):
-    """One packed array, stored once however many reports hold it."""
+    """One packed array, stored once however many reports hold it.
+
+    ``used`` is when a report last asked for it: one that none holds yet may be about to be held.
+    """
 
     digest = models.CharField(max_length=64, unique=True)
     element_type = models.CharField(max_length=32)
     count = models.BigIntegerField()
+    used = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:
         return f"{self.count} x {self.element_type}"
@@ -306,7 +326,8 @@ class Webhook(models.Model):
     """An address that is told when an inspection of ``owner`` has ended.
 
     ``url`` may carry a credential: only the worker reads it, people are shown ``locator``.
-    ``secret`` is kept as it is, because every delivery is signed with it.
+    ``secret`` is kept as it is, because every delivery is signed with it; so is the one before
+    it, until ``old_until``.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -316,6 +337,8 @@ class Webhook(models.Model):
     url = models.TextField()
     locator = models.TextField()
     secret = models.CharField(max_length=64)
+    old_secret = models.CharField(max_length=64, blank=True, default="")
+    old_until = models.DateTimeField(null=True, blank=True)
     created = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -326,11 +349,20 @@ class Webhook(models.Model):
 
 
 class Delivery(models.Model):
-    """One message to one webhook; without ``next_at`` it is delivered or given up."""
+    """One message to one webhook; without ``next_at`` it is delivered or given up.
+
+    It is about an inspection or an audit; without either it is a ping: a test that the receiver
+    takes our messages.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
-    inspection = models.ForeignKey(Inspection, on_delete=models.CASCADE, related_name="deliveries")
+    inspection = models.ForeignKey(
+        Inspection, null=True, on_delete=models.CASCADE, related_name="deliveries"
+    )
+    audit = models.ForeignKey(
+        "hub.Audit", null=True, on_delete=models.CASCADE, related_name="deliveries"
+    )
     attempts = models.IntegerField(default=0)
     next_at = models.DateTimeField(null=True, default=timezone.now, db_index=True)
     status = models.IntegerField(null=True)
@@ -341,7 +373,8 @@ class Delivery(models.Model):
     class Meta:
         ordering = ["-created", "-id"]
         constraints = [
-            models.UniqueConstraint(fields=["webhook", "inspection"], name="delivery_once")
+            models.UniqueConstraint(fields=["webhook", "inspection"], name="delivery_once"),
+            models.UniqueConstraint(fields=["webhook", "audit"], name="delivery_of_audit_once"),
         ]
 
     def __str__(self) -> str:
@@ -353,3 +386,13 @@ class Delivery(models.Model):
         if self.delivered is not None:
             return "delivered"
         return "given up" if self.next_at is None else "pending"
+
+
+from ggufhub.hub.audit_models import (  # noqa: E402, F401  (tables too)
+    Audit,
+    AuditItem,
+    Place,
+    Schedule,
+)
+from ggufhub.hub.header_models import HeaderBlock, StoredHeader  # noqa: E402, F401  (tables too)
+from ggufhub.hub.render_models import RenderJob  # noqa: E402, F401

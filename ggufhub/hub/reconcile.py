@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from ggufhub.hub import queue, services
 from ggufhub.hub.models import Inspection, State
-from ggufhub.limits import DEPTHS
 
 GRACE = timedelta(seconds=5)
 """A row this young is being sent by whoever made it."""
@@ -31,7 +30,7 @@ def reconcile(now: datetime | None = None) -> int:
     now = now or timezone.now()
     services.expire(now)
     _give_up_waiting(now)
-    return sum(_resend(now, depth) for depth in DEPTHS)
+    return sum(_resend(now, lane) for lane in queue.ROUTES)
 
 
 def _give_up_waiting(now: datetime) -> None:
@@ -41,17 +40,17 @@ def _give_up_waiting(now: datetime) -> None:
         services.abandon(row)
 
 
-def _resend(now: datetime, depth: str) -> int:
-    waiting = queue.waiting(depth)
+def _resend(now: datetime, lane: str) -> int:
+    waiting = queue.waiting(lane)
     if waiting is None:
         return 0
     patience = FORGOTTEN_AFTER if waiting else DRAINED_AFTER
     unsent = Q(sent_at=None, created__lt=now - GRACE)
-    rows = services.due(now).filter(depth=depth)
+    rows = services.due(now).filter(lane=lane)
     due = rows.filter(unsent | Q(sent_at__lt=now - patience)).order_by("created")
     sent = 0
     for inspection_id in due.values_list("pk", flat=True)[:BATCH]:
-        if not services.send(inspection_id):
+        if not services.send(inspection_id, lane):
             break
         sent += 1
     return sent

@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import QuerySet
 
+from ggufhub.hub import headers
 from ggufhub.hub.models import ArrayBlob, ArrayChunk, Inspection, Report, Upload
+from ggufhub.hub.owners import owned
 from ggufhub.report import codec
 
 TENSOR_SORTS = ("offset", "name", "type", "bytes", "elements")
@@ -25,17 +26,13 @@ class NoSuchArray(LookupError):
 def visible(user: Any) -> QuerySet[Inspection]:
     """The inspections ``user`` may see: all in open mode and for superusers, else their own."""
     rows = Inspection.objects.select_related("report", "needs_upload")
-    rows = rows.defer("report__document")
-    if settings.AUTH_MODE == "open" or (user is not None and user.is_superuser):
-        return rows
-    if user is None or not user.is_authenticated:
-        return rows.none()
-    return rows.filter(owner=user)
+    visible_rows: QuerySet[Inspection] = owned(rows.defer("report__document"), user, superuser=True)
+    return visible_rows
 
 
 def recent(user: Any, limit: int) -> list[Inspection]:
-    """The newest ``limit`` inspections, their reports joined."""
-    return list(visible(user)[:limit])
+    """The newest ``limit`` inspections, their reports joined; without those of audits."""
+    return list(visible(user).filter(audit_items=None)[:limit])
 
 
 def get_inspection(user: Any, id: UUID | str) -> Inspection:
@@ -105,10 +102,7 @@ def array_search(
         chunks = _chunk_reader(blob)
         total, hits = codec.search(chunks, blob.element_type, blob.count, q, start, limit)
     else:
-        wanted = q.casefold()
-        inline = enumerate(entry["value"]["first"])
-        found = [(index, item) for index, item in inline if wanted in str(item).casefold()]
-        total, hits = len(found), found[start : start + limit]
+        total, hits = codec.search_shown(entry["value"]["first"], q, start, limit)
     shared = {"key": key, "type": entry["type"], "count": entry["value"]["count"]}
     return {**shared, "total": total, "start": start, "items": [list(hit) for hit in hits]}
 
@@ -140,6 +134,23 @@ def tensors(
     return {"total": len(rows), "start": start, "items": rows[start : start + limit]}
 
 
+def header_bytes(inspection: Inspection, offset: int, length: int, *, file: str = "") -> bytes:
+    """Up to ``length`` bytes from ``offset`` of what was read for the report of ``inspection``.
+
+    ``file`` names one of its files, '' the one that was asked for. Fewer bytes come where what is
+    kept ends. ``headers.NotKept`` where nothing is kept of this file, ``headers.NotThere`` where
+    not from this place.
+    """
+    report: Report | None = getattr(inspection, "report", None)
+    if report is None:
+        raise headers.NotKept
+    files, _ = headers.open_kept(report)
+    for kept in files:
+        if file in ("", kept.name):
+            return kept.read(offset, length)
+    raise headers.NotKept
+
+
 def findings(report: Report, *, severity: str = "", rule: str = "") -> list[dict[str, Any]]:
     """The findings in the document's own order, narrowed to a severity and a rule if given."""
     return [
@@ -164,9 +175,5 @@ def get_uploads(user: Any, ids: Sequence[UUID]) -> list[Upload]:
 
 
 def _uploads(user: Any) -> QuerySet[Upload]:
-    rows = Upload.objects.all()
-    if settings.AUTH_MODE != "open":
-        rows = (
-            rows.filter(owner=user) if user is not None and user.is_authenticated else rows.none()
-        )
+    rows: QuerySet[Upload] = owned(Upload.objects.all(), user)
     return rows

@@ -5,11 +5,9 @@ worker claims the row, receives its attempt number, and may write only while tha
 """
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
 from uuid import UUID
 
 from django.db import transaction
@@ -18,7 +16,10 @@ from django.utils import timezone
 
 from ggufhub.errors import UsageError
 from ggufhub.hub import queue, storing
-from ggufhub.hub.models import OPEN_STATES, Inspection, Shard, State, Upload
+from ggufhub.hub.headers import Kept
+from ggufhub.hub.links import parse_source
+from ggufhub.hub.models import OPEN_STATES, Inspection, Report, Shard, State, Upload
+from ggufhub.hub.reuse import subject_of
 from ggufhub.hub.values import clip
 from ggufhub.limits import FULL, HEADER, Limits
 from ggufhub.report.document import Report as BuiltReport
@@ -36,13 +37,6 @@ MAX_POSTPONED = 5
 LONGEST_WAIT = timedelta(minutes=15)
 """A server that asks for more is not waited for. The quotas of the hub last five minutes."""
 
-URL_LENGTH = 4096
-
-_MODEL_NAME = re.compile(
-    r"(?:hf|ollama)://[^/].*|(?:(?:hf|huggingface)\.co/)?[\w.-]+/[\w.-]+(?::[\w.-]+)?", re.ASCII
-)
-"""Names on a hub or in a registry; the worker knows better whether there is such a thing."""
-
 log = logging.getLogger(__name__)
 
 
@@ -54,55 +48,27 @@ def submit_url(
     policy: Mapping[str, Any] | None = None,
     expected: Mapping[str, str] | None = None,
     depth: str = HEADER,
+    force: bool = False,
 ) -> Inspection:
-    """Queue the inspection of a link, or of a name such as ``hf://…``, ``ollama://…``,
-    ``owner/repository``. ``UsageError`` if it is neither. ``expected`` holds the digests (hex)
-    the file must have, by algorithm.
+    """Queue the inspection of a link, of a name such as ``hf://…``, ``ollama://…``,
+    ``owner/repository``, or of a file of this server. ``UsageError`` if it is none of them.
+    ``expected`` holds the digests (hex) the file must have, by algorithm. With ``force`` no earlier report of the same file will do.
 
     Whether the address may be fetched is the worker's decision, at the moment it connects.
     """
-    target = url.strip()
-    if len(target) > URL_LENGTH:
-        raise UsageError(f"A link may have at most {URL_LENGTH} characters.")
-    if not target.isprintable() or " " in target:
-        raise UsageError("A link holds no spaces and no control characters.")
-    locator, name = _name(target) if _MODEL_NAME.fullmatch(target) else parse_link(target)
+    link = parse_source(url)
     return _queue(
         owner=owner,
-        source_kind="url",
-        target=target,
-        locator=locator,
-        name=clip(name, 255),
+        source_kind="file" if link.target.startswith("/") else "url",
+        target=link.target,
+        locator=link.locator,
+        name=clip(link.name, 255),
         profile=profile,
         policy=policy or {},
         expected=expected or {},
         depth=depth,
+        force=force,
     )
-
-
-def _name(target: str) -> tuple[str, str]:
-    """What is shown of a name, and its last part."""
-    return target, unquote(target.rstrip("/").rpartition("/")[2])
-
-
-def parse_link(target: str) -> tuple[str, str]:
-    """What is shown of an http(s) link, and the name of its file. ``UsageError`` if it is none."""
-    try:
-        parts = urlsplit(target)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        known = False
-    if not known:
-        raise UsageError(
-            "Give a link that starts with https:// or http://, or a name such as "
-            "hf://owner/repository or ollama://model."
-        )
-    if "@" in parts.netloc:
-        raise UsageError("A link with a user name or password in it is not accepted.")
-    shown = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
-    name = unquote(parts.path.rstrip("/").rpartition("/")[2]) or str(parts.hostname)
-    # A query may be a signature: who sees the report must not receive the right to the file.
-    return shown + ("?…" if parts.query else ""), name
 
 
 def submit_upload(
@@ -114,10 +80,12 @@ def submit_upload(
     policy: Mapping[str, Any] | None = None,
     expected: Mapping[str, str] | None = None,
     depth: str = HEADER,
+    force: bool = False,
 ) -> Inspection:
     """Queue the inspection of an upload, or of a split model: ``others`` are its further shards.
 
-    Where a digest is expected every byte is read, if all were sent: only they can tell.
+    Where a digest is expected every byte is read, if all were sent: only they can tell. With
+    ``force`` no earlier report of the same bytes will do.
     ``UsageError`` where a whole-file upload is not complete, two files have one name, or depth
     ``full`` is asked for and only headers were sent.
     """
@@ -137,6 +105,7 @@ def submit_upload(
         policy=policy or {},
         expected=expected or {},
         depth=FULL if expected and whole else depth,
+        force=force,
     )
 
 
@@ -154,23 +123,25 @@ def _in_order(uploads: Sequence[Upload]) -> list[Upload]:
 
 @transaction.atomic
 def _queue(shards: Sequence[Upload] = (), **fields: Any) -> Inspection:
-    inspection = Inspection.objects.create(**fields)
+    uploads = [fields["upload"], *shards] if "upload" in fields else []
+    files = [(upload.name, upload.size) for upload in uploads]
+    lane = fields["depth"]
+    inspection = Inspection.objects.create(**fields, lane=lane, subject=subject_of(fields, files))
     Shard.objects.bulk_create(Shard(inspection=inspection, upload=upload) for upload in shards)
-    _send_after_commit(inspection.pk)
+    _send_after_commit(inspection.pk, lane)
     return inspection
 
 
-def _send_after_commit(inspection_id: UUID) -> None:
-    transaction.on_commit(lambda: send(inspection_id))
+def _send_after_commit(inspection_id: UUID, lane: str) -> None:
+    transaction.on_commit(lambda: send(inspection_id, lane))
 
 
-def send(inspection_id: UUID) -> bool:
+def send(inspection_id: UUID, lane: str) -> bool:
     """Send the message for a queued row and note the time; False if the broker is down."""
-    rows = Inspection.objects.filter(pk=inspection_id)
-    depth = rows.values_list("depth", flat=True).first()
-    sent = depth is not None and queue.send_inspect(inspection_id, depth)
+    sent = queue.send_inspect(inspection_id, lane)
     if sent:
-        rows.filter(state=State.QUEUED).update(sent_at=timezone.now())
+        rows = Inspection.objects.filter(pk=inspection_id, state=State.QUEUED)
+        rows.update(sent_at=timezone.now())
     return sent
 
 
@@ -231,24 +202,44 @@ def progress(
     return bool(changed)
 
 
-def finish(inspection_id: UUID | str, attempt: int, report: BuiltReport) -> bool:
+def finish(
+    inspection_id: UUID | str, attempt: int, report: BuiltReport, header: Kept | None = None
+) -> bool:
     """Store the report and everything under it, and mark the row done: all or nothing.
 
-    False, with nothing written, if this attempt no longer holds the row.
+    ``header`` is what ``headers.keep`` stored of the bytes it was made from. False, with no
+    report, if this attempt no longer holds the row.
     """
-    packed = storing.pack(report)
-    with transaction.atomic():
-        done = _held(inspection_id, attempt).update(
-            state=State.DONE,
-            stage="",
-            finished=timezone.now(),
-            lease_until=None,
-            size=packed.size,
-            requests=packed.requests,
-            bytes_read=packed.bytes_read,
-        )
-        if done:
-            storing.store(inspection_id, packed)
+    return _finish(inspection_id, attempt, storing.pack(report, header))
+
+
+def finish_with(
+    inspection_id: UUID | str, attempt: int, earlier: Report, *, requests: int, bytes_read: int
+) -> bool:
+    """Give the row the report of an earlier one, whose file is still the same.
+
+    ``requests`` and ``bytes_read`` are what it cost to know that.
+    """
+    packed = storing.again(earlier, requests=requests, bytes_read=bytes_read)
+    return _finish(inspection_id, attempt, packed, reused=True)
+
+
+@transaction.atomic
+def _finish(
+    inspection_id: UUID | str, attempt: int, packed: storing.Packed, **changes: Any
+) -> bool:
+    done = _held(inspection_id, attempt).update(
+        state=State.DONE,
+        stage="",
+        finished=timezone.now(),
+        lease_until=None,
+        size=packed.size,
+        requests=packed.requests,
+        bytes_read=packed.bytes_read,
+        **changes,
+    )
+    if done:
+        storing.store(inspection_id, packed)
     return bool(done)
 
 
@@ -340,9 +331,9 @@ def bytes_arrived(upload: Upload) -> None:
     rows = Inspection.objects.filter(
         needs_upload=upload, state=State.QUEUED, needs_until__lte=upload.received
     )
-    for inspection_id in rows.values_list("pk", flat=True):
+    for inspection_id, lane in rows.values_list("pk", "lane"):
         if rows.filter(pk=inspection_id).update(needs_until=None, stage=""):
-            _send_after_commit(inspection_id)
+            _send_after_commit(inspection_id, lane)
 
 
 def lose(inspection_id: UUID | str) -> None:
@@ -364,7 +355,7 @@ def _lose(row: Inspection) -> None:
             state=State.QUEUED, stage="", lease_until=None, sent_at=None, losses=losses
         )
         if requeued:
-            _send_after_commit(row.pk)
+            _send_after_commit(row.pk, row.lane)
 
 
 def abandon(row: Inspection) -> None:

@@ -1,60 +1,91 @@
 """From the report a worker built to rows: the document, its copies, its arrays."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from ggufhub.hub.models import ArrayBlob, ArrayChunk, Finding, Report, TypeCount
+from ggufhub.hub import headers, shared
+from ggufhub.hub.headers import Kept
+from ggufhub.hub.models import Finding, Report, TypeCount
 from ggufhub.hub.values import clamp, clip
 from ggufhub.report import codec
-from ggufhub.report.codec import PackedArray
 from ggufhub.report.document import Report as BuiltReport
-
-BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A report made ready outside the transaction, so that the write lock is held briefly."""
+    """A report made ready outside the transaction, so that the write lock is held briefly.
+
+    ``arrays`` are the keys of its arrays, which are stored already; ``header`` tells where the
+    bytes of its header are, None where they were not kept.
+    """
 
     document: dict[str, Any]
     encoded: bytes
     digest: str
-    arrays: tuple[PackedArray, ...]
+    arrays: list[int]
+    header: Kept | None
     size: int | None
     requests: int
     bytes_read: int
 
 
-def pack(report: BuiltReport) -> Packed:
-    """Encode the document and gather the arrays, each once and in one order for all workers."""
+def pack(report: BuiltReport, header: Kept | None = None) -> Packed:
+    """Encode the document, and store the arrays it points at."""
     document = report.linked()
     encoded = codec.encode_document(document)
-    arrays = {array.digest: array for array in report.arrays.values()}
     files = document["files"]
     return Packed(
         document=document,
         encoded=encoded,
         digest=hashlib.sha256(encoded).hexdigest(),
-        # Two transactions that insert the same arrays in different orders would deadlock.
-        arrays=tuple(arrays[digest] for digest in sorted(arrays)),
+        arrays=shared.store_arrays(report.arrays.values()),
+        header=header,
         size=clamp(files[0]["size"]) if files else None,
         requests=document["reads"]["requests"],
         bytes_read=document["reads"]["bytes"],
     )
 
 
+def again(earlier: Report, *, requests: int, bytes_read: int) -> Packed:
+    """The same report made ready for another inspection, which cost this much."""
+    encoded = bytes(earlier.document)
+    document = codec.decode_document(encoded)
+    files = document["files"]
+    arrays = list(earlier.arrays.order_by("digest").values_list("pk", flat=True))
+    return Packed(
+        document=document,
+        encoded=encoded,
+        digest=earlier.digest,
+        arrays=arrays,
+        header=headers.of(earlier),
+        size=clamp(files[0]["size"]) if files else None,
+        requests=requests,
+        bytes_read=bytes_read,
+    )
+
+
 def store(inspection_id: UUID | str, packed: Packed) -> Report:
     """Write every row of one report. Call it inside the transaction that fences it."""
     report = Report.objects.create(inspection_id=inspection_id, **_columns(packed))
-    report.arrays.set([_store_array(array) for array in packed.arrays])
+    _link_arrays(report, packed.arrays)
     Finding.objects.bulk_create(
         (_finding_row(report, finding) for finding in packed.document["findings"]),
-        batch_size=BATCH,
+        batch_size=shared.BATCH,
     )
     TypeCount.objects.bulk_create(_type_rows(report, packed.document["types"]))
+    if packed.header is not None:
+        headers.attach(report, packed.header)
     return report
+
+
+def _link_arrays(report: Report, keys: Iterable[int]) -> None:
+    link = Report.arrays.through
+    link.objects.bulk_create(
+        (link(report_id=report.pk, arrayblob_id=key) for key in keys), batch_size=shared.BATCH
+    )
 
 
 def _columns(packed: Packed) -> dict[str, Any]:
@@ -75,23 +106,6 @@ def _columns(packed: Packed) -> dict[str, Any]:
         "quant": clip(summary["quant"], 32),
         "parameters": clamp(summary["parameters"]),
     }
-
-
-def _store_array(array: PackedArray) -> ArrayBlob:
-    """The stored blob with this content, made if it is new."""
-    blob, created = ArrayBlob.objects.get_or_create(
-        digest=array.digest,
-        defaults={"element_type": array.element_type, "count": array.count},
-    )
-    if created:
-        ArrayChunk.objects.bulk_create(
-            (
-                ArrayChunk(blob=blob, position=position, data=data)
-                for position, data in enumerate(array.chunks)
-            ),
-            batch_size=BATCH,
-        )
-    return blob
 
 
 def _finding_row(report: Report, finding: dict[str, Any]) -> Finding:

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from ggufhub.errors import UsageError
 from ggufhub.hub.models import ApiToken
+from ggufhub.hub.owners import own
 from ggufhub.hub.values import clip
 
 SCOPES = ("read", "submit", "admin")
@@ -78,9 +79,7 @@ def allows(token: ApiToken, scope: str) -> bool:
 
 def of(owner: Any) -> Any:
     """The tokens of ``owner``, newest first; none for nobody."""
-    if owner is None or not owner.is_authenticated:
-        return ApiToken.objects.none()
-    return ApiToken.objects.filter(owner=owner)
+    return own(ApiToken.objects.all(), owner)
 
 
 def revoke(token: ApiToken) -> None:

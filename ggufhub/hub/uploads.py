@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Protocol
 
 from django.conf import settings
@@ -82,29 +83,47 @@ def create_upload(*, owner: Any, name: str, size: int, header_only: bool = False
     ``UsageError`` for a size that is none, ``TooLarge`` beyond the limit for whole files,
     ``StorageFull`` where the disk has no room for it.
     """
+    most = _checked(size, header_only)
+    if shutil.disk_usage(settings.UPLOAD_DIR).free < most + DISK_RESERVE:
+        raise StorageFull
+    upload = _create(owner, name, size, header_only=header_only)
+    os.close(os.open(upload.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return upload
+
+
+def take_over(*, owner: Any, name: str, path: Path, size: int) -> Upload:
+    """A complete upload made of the file at ``path``, which is moved and not copied.
+
+    It must lie in the directory of uploads. ``TooLarge`` beyond the limit for whole files.
+    """
+    _checked(size, header_only=False)
+    upload = _create(owner, name, size, received=size)
+    path.rename(upload.path)
+    return upload
+
+
+def _checked(size: int, header_only: bool) -> int:
+    """How many bytes an upload of a file of ``size`` bytes may hold."""
     if not 0 <= size <= LARGEST:
         raise UsageError("The size of an upload is a whole number of bytes, 0 or more.")
     most = capacity(size=size, header_only=header_only)
     if most < size and not header_only:
         raise TooLarge(most)
-    if shutil.disk_usage(settings.UPLOAD_DIR).free < most + DISK_RESERVE:
-        raise StorageFull
-    upload = Upload.objects.create(
-        # A browser may send a whole path; only the last part names the file.
-        owner=owner,
-        name=clip(name.replace("\\", "/").rstrip("/").rpartition("/")[2] or "upload", 255),
-        size=size,
-        header_only=header_only,
-    )
-    os.close(os.open(upload.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    return upload
+    return most
+
+
+def _create(owner: Any, name: str, size: int, **facts: Any) -> Upload:
+    # A browser may send a whole path; only the last part names the file.
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return Upload.objects.create(owner=owner, name=clip(last or "upload", 255), size=size, **facts)
 
 
 def append(upload: Upload, *, offset: int, stream: Readable, length: int) -> int:
     """Add ``length`` bytes from ``stream`` at ``offset``; return how many the upload then holds.
 
     Raises ``WrongOffset`` (nothing written), ``TooLarge`` (nothing read), ``Busy``,
-    ``StorageFull``. When the stream ends early or breaks, what came is kept and counted.
+    ``StorageFull``, and ``Upload.DoesNotExist`` where it was deleted meanwhile.
+    When the stream ends early or breaks, what came is kept and counted.
     """
     with _locked(upload) as handle:
         upload.refresh_from_db()
@@ -164,7 +183,9 @@ def _write(handle: int, block: bytes, position: int) -> None:
 @transaction.atomic
 def _save(upload: Upload, received: int) -> None:
     upload.received, upload.touched = received, timezone.now()
-    upload.save(update_fields=["received", "touched"])
+    rows = Upload.objects.filter(pk=upload.pk)
+    if not rows.update(received=upload.received, touched=upload.touched):
+        raise Upload.DoesNotExist  # deleted while its bytes came
     bytes_arrived(upload)
 
 

@@ -17,6 +17,15 @@ def _has_surrogate(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
+def storable(value: Any) -> bool:
+    """Whether every text inside a checked, shallow JSON ``value`` fits a JSON column."""
+    if isinstance(value, str):
+        return "\0" not in value and not _has_surrogate(value)
+    if isinstance(value, dict):
+        return all(storable(one) for pair in value.items() for one in pair)
+    return all(map(storable, value)) if isinstance(value, list | tuple) else True
+
+
 def clamp(value: Any) -> int | None:
     """A count or size both databases can hold, or None if ``value`` is no whole number."""
     if not isinstance(value, int) or isinstance(value, bool):

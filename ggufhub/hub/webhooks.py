@@ -12,16 +12,21 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
 from ggufhub.errors import UsageError
-from ggufhub.hub.models import OPEN_STATES, Delivery, Inspection, Webhook
-from ggufhub.hub.services import URL_LENGTH, parse_link
+from ggufhub.hub import queue
+from ggufhub.hub.links import parse_link
+from ggufhub.hub.models import OPEN_STATES, Audit, Delivery, Inspection, Webhook
+from ggufhub.hub.owners import owned
 from ggufhub.hub.values import clip
 
 SECRET_PREFIX = "whsec_"
 MOST_PER_USER = 20
+
+BOTH_SIGN = timedelta(hours=24)
+"""How long the secret before a rotation still signs."""
 
 RETRY_AFTER = tuple(
     timedelta(seconds=seconds)
@@ -32,6 +37,9 @@ RETRY_AFTER = tuple(
 ANNOUNCED_WITHIN = timedelta(days=1)
 """How long after the end of an inspection it is still news, if no worker ran meanwhile."""
 
+KEPT = timedelta(days=30)
+"""How long a delivery is listed. The last attempt is made three days after the first."""
+
 BATCH = 200
 
 
@@ -40,47 +48,73 @@ def create(*, owner: Any, url: str) -> Webhook:
 
     Whether the address may be reached is the worker's decision, at the moment it connects.
     """
-    url = url.strip()
-    if len(url) > URL_LENGTH or not url.isprintable() or " " in url:
-        raise UsageError(f"A link has at most {URL_LENGTH} characters, none of them a space.")
-    locator, _ = parse_link(url)
+    link = parse_link(url)
     if Webhook.objects.filter(owner=owner).count() >= MOST_PER_USER:
         raise UsageError(f"A user has at most {MOST_PER_USER} webhooks. Delete one first.")
-    secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
-    return Webhook.objects.create(owner=owner, url=url, locator=locator, secret=secret)
+    return Webhook.objects.create(
+        owner=owner, url=link.target, locator=link.locator, secret=_new_secret()
+    )
+
+
+def _new_secret() -> str:
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def rotate(webhook: Webhook, now: datetime) -> Webhook:
+    """Give it a new secret. For a day both sign, so that the receiver may change in peace."""
+    webhook.old_secret, webhook.old_until = webhook.secret, now + BOTH_SIGN
+    webhook.secret = _new_secret()
+    webhook.save(update_fields=["secret", "old_secret", "old_until"])
+    return webhook
+
+
+def ping(webhook: Webhook) -> Delivery:
+    """A test message: signed and sent like any other, at once, and only once."""
+    delivery = Delivery.objects.create(webhook=webhook)
+    transaction.on_commit(queue.send_deliver)
+    return delivery
 
 
 def of(user: Any) -> Any:
     """The webhooks of ``user``; all of them in open mode."""
-    if settings.AUTH_MODE == "open":
-        return Webhook.objects.all()
-    if user is None or not user.is_authenticated:
-        return Webhook.objects.none()
-    return Webhook.objects.filter(owner=user)
+    return owned(Webhook.objects.all(), user)
 
 
 def announce(now: datetime) -> int:
-    """Write a delivery for every inspection that ended since its owner's webhook was made."""
+    """Write a delivery for every inspection that ended since its owner's webhook was made, and
+    for every audit that found something worse than the one before it.
+
+    The inspections of an audit are not told one by one.
+    """
     made = 0
     for webhook in Webhook.objects.all():
         since = max(webhook.created, now - ANNOUNCED_WITHIN)
+        untold = {"owner": webhook.owner_id, "finished__gte": since}
         ended = (
-            Inspection.objects.filter(owner=webhook.owner_id, finished__gte=since)
+            Inspection.objects.filter(**untold, audit_items=None)
             .exclude(state__in=OPEN_STATES)
             .exclude(deliveries__webhook=webhook)
         )
+        worse = Audit.objects.filter(**untold, regressed=True).exclude(deliveries__webhook=webhook)
         rows = [Delivery(webhook=webhook, inspection=one) for one in ended[:BATCH]]
+        rows += [Delivery(webhook=webhook, audit=one) for one in worse.defer("head")[:BATCH]]
         made += len(rows)
         # Another worker may do the same at this moment: the second row of a pair is dropped.
         Delivery.objects.bulk_create(rows, ignore_conflicts=True)
     return made
 
 
+def prune(now: datetime) -> int:
+    """Forget deliveries that ended long ago; how many there were."""
+    ended = Delivery.objects.filter(next_at=None, created__lt=now - KEPT)
+    return int(ended.delete()[0])
+
+
 def due(now: datetime) -> list[Delivery]:
     """The deliveries to attempt now, those that wait longest first."""
-    rows = Delivery.objects.select_related("webhook", "inspection", "inspection__report")
+    rows = Delivery.objects.select_related("webhook", "inspection__report", "audit")
     return list(
-        rows.defer("inspection__report__document")
+        rows.defer("inspection__report__document", "audit__head")
         .filter(next_at__lte=now)
         .order_by("next_at")[:BATCH]
     )
@@ -91,6 +125,8 @@ def claim(delivery: Delivery, now: datetime) -> bool:
     worker has it. A worker that dies during the attempt therefore delays it, no more."""
     attempt = delivery.attempts
     again = now + RETRY_AFTER[attempt] if attempt < len(RETRY_AFTER) else None
+    if delivery.inspection_id is None and delivery.audit_id is None:
+        again = None  # a ping asks whether it works now
     claimed = Delivery.objects.filter(
         pk=delivery.pk, attempts=attempt, next_at=delivery.next_at
     ).update(attempts=attempt + 1, next_at=again)
@@ -107,9 +143,27 @@ def note(delivery: Delivery, *, status: int | None, error: str = "") -> None:
 
 def message(delivery: Delivery) -> bytes:
     """The body: the same in every attempt, because an inspection that has ended stays as it is."""
-    row = delivery.inspection
+    row, audit = delivery.inspection, delivery.audit
+    if audit is not None:
+        body = {"type": "audit.regressed", "timestamp": _time(audit), "data": _told_audit(audit)}
+    elif row is None:
+        body = {"type": "ping", "timestamp": delivery.created.isoformat(), "data": {}}
+    else:
+        body = {"type": f"inspection.{row.state}", "timestamp": _time(row), "data": _told(row)}
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def _time(row: Inspection | Audit) -> str | None:
+    return None if row.finished is None else row.finished.isoformat()
+
+
+def _told_audit(audit: Audit) -> dict[str, Any]:
+    return {"id": str(audit.pk), "locator": audit.locator, "verdict": audit.verdict}
+
+
+def _told(row: Inspection) -> dict[str, Any]:
     report = getattr(row, "report", None)
-    data = {
+    return {
         "id": str(row.pk),
         "state": row.state,
         "name": row.name,
@@ -117,15 +171,24 @@ def message(delivery: Delivery) -> bytes:
         "verdict": None if report is None else report.verdict,
         "error": {"code": row.error_code, "message": row.error_message} if row.error_code else None,
     }
-    finished = None if row.finished is None else row.finished.isoformat()
-    body = {"type": f"inspection.{row.state}", "timestamp": finished, "data": data}
-    return json.dumps(body, separators=(",", ":")).encode()
 
 
 def signed(delivery: Delivery, body: bytes, now: datetime) -> dict[str, str]:
-    """The three headers of Standard Webhooks, by which the receiver knows who sent ``body``."""
+    """The three headers of Standard Webhooks, by which the receiver knows who sent ``body``.
+
+    While two secrets are valid there are two signatures, with a space between them.
+    """
+    webhook = delivery.webhook
     name, at = f"msg_{delivery.pk.hex}", str(int(now.timestamp()))
-    key = base64.b64decode(delivery.webhook.secret.removeprefix(SECRET_PREFIX))
-    digest = hmac.new(key, f"{name}.{at}.".encode() + body, hashlib.sha256).digest()
-    signature = f"v1,{base64.b64encode(digest).decode()}"
-    return {"webhook-id": name, "webhook-timestamp": at, "webhook-signature": signature}
+    valid = [webhook.secret]
+    if webhook.old_until is not None and now < webhook.old_until:
+        valid.append(webhook.old_secret)
+    content = f"{name}.{at}.".encode() + body
+    signatures = " ".join(_signature(secret, content) for secret in valid)
+    return {"webhook-id": name, "webhook-timestamp": at, "webhook-signature": signatures}
+
+
+def _signature(secret: str, content: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    digest = hmac.new(key, content, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"

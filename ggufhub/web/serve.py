@@ -111,6 +111,12 @@ def _children(settings: Any, lock: int) -> Iterator[Child]:
     # One file is read whole at a time, and no header ever waits for it.
     digest = ["-n", "digest@%h", "-Q", "digest", "-c", "1"]
     yield Child("digest worker", [*_CELERY, *digest], stop_seconds=40, **shared)
+    # An audit has thousands of models, and a single inspection waits for none of them.
+    audit = ["-n", "audit@%h", "-Q", "audit", *processes]
+    yield Child("audit worker", [*_CELERY, *audit], stop_seconds=40, **shared)
+    # Receivers that hang hold up nothing but other receivers.
+    hooks = ["-n", "hooks@%h", "-Q", "hooks", "-P", "threads", "-c", "1"]
+    yield Child("webhook worker", [*_CELERY, *hooks], stop_seconds=40, **shared)
     yield Child("web server", _web_command(settings), stop_seconds=10, **shared)
 
 

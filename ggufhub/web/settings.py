@@ -81,13 +81,14 @@ if BROKER_EMBEDDED:
 # ---- Budgets
 UPLOAD_MAX_BYTES = env.number("GGUFHUB_UPLOAD_MAX_BYTES", 64 * 1024**3, least=1)
 """A whole file. The largest single files on hubs are about 50 GB, split beyond that."""
-HEADER_MAX_BYTES = 128 * 1024**2
-"""What a header-only upload may hold: ``Limits.header_bytes``."""
 # Files in forms pass through here; what a crash leaves is pruned with the uploads.
 FILE_UPLOAD_TEMP_DIR = UPLOAD_DIR
 UPLOAD_KEEP_HOURS = env.number("GGUFHUB_UPLOAD_KEEP_HOURS", 24, least=1)
 SUBMIT_PER_MINUTE = env.number("GGUFHUB_SUBMIT_PER_MINUTE", 0 if AUTH_MODE == "open" else 30)
 """Inspections a user may ask for; 0 is no limit. Who is alone on a machine floods nobody."""
+ROOTS = tuple(Path(folder) for folder in env.items("GGUFHUB_ROOTS"))
+"""Folders of this machine that users may name as a source."""
+
 WEB_THREADS = env.number("GGUFHUB_WEB_THREADS", 8, least=2, most=64)
 WORKER_PROCESSES = env.number("GGUFHUB_WORKER_PROCESSES", 2, least=1, most=64)
 
@@ -170,5 +171,6 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "POSTPROCESSING_HOOKS": ["ggufhub.api.schema.add_problems"],
 }

@@ -164,6 +164,35 @@ def test_the_schema_is_valid_and_served(api: APIClient, tmp_path: Any) -> None:
     served = api.get("/api/v1/openapi.json").json()
     assert served["paths"] == json.loads(file.read_text())["paths"]
     described = {place for place in served["paths"] if place.startswith("/api/v1/")}
-    assert "/api/v1/inspections" in described and len(described) == 22
+    assert "/api/v1/inspections" in described and len(described) == 25
     listing = served["paths"][LIST]["get"]["responses"]["200"]["content"]["application/json"]
     assert listing["schema"]["$ref"].endswith("/InspectionsOutput")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"source": "https://h.example/x", "depth": "\\ud800"}',
+        '{"source": "https://h.example/\\ud800"}',
+        '{"source": "https://h.example/x", "profile": "\\ud800\\u0000"}',
+        '{"source": "https://h.example/x", "policy": {"allowed_licences": ["\\ud800"]}}',
+        '{"source": "https://h.example/x", "policy": {"required_keys": ["a\\u0000"]}}',
+        '{"source": "https://h.example/x", "policy": {"\\ud800": 1}}',
+        '{"source": "https://h.example/x", "expected": {"sha256": "\\ud800"}}',
+        '{"uploads": ["\\ud800"]}',
+        '{"\\ud800": 1}',
+    ],
+)
+def test_half_of_a_surrogate_pair_is_a_bad_request(api: APIClient, body: str) -> None:
+    answer = api.generic("POST", LIST, body, content_type="application/json")
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["tokens/a%00b", "rules/a%00b", "rules/%ff", "reports/%00", "webhooks/%00/ping", "x%00"],
+)
+def test_nul_in_an_address_finds_nothing(api: APIClient, place: str) -> None:
+    for method in (api.get, api.delete, api.post):
+        assert method(f"/api/v1/{place}").status_code in (404, 405)

@@ -11,8 +11,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
 
-from ggufhub.hub import tokens, webhooks
+from ggufhub.hub import audits, tokens, webhooks
 from ggufhub.rules.model_samples import llama
 from tests import rows
 from tests.builders import vocabulary
@@ -22,20 +23,27 @@ pytestmark = pytest.mark.django_db
 
 METHODS = ("get", "post", "put", "patch", "delete")
 
-PUBLIC = {"healthz", "readyz", "viewer:signin", "api:openapi", "api:nowhere"}
+PUBLIC = {"healthz", "readyz", "viewer:signin", "api:openapi", "api:docs", "api:nowhere"}
 """They tell nothing about anyone."""
 
 SHARED = {"api:rules", "api:rule", "api:profiles", "viewer:rules", "viewer:rule"}
 """The same for every user."""
 
 OWN = {
-    *("api:inspections", "api:tokens", "api:uploads", "api:webhooks"),
-    *("viewer:home", "viewer:submit", "viewer:signout", "viewer:tokens"),
+    *("api:inspections", "api:tokens", "api:uploads", "api:webhooks", "api:audits"),
+    *("api:schedules", "viewer:audits", "viewer:audit-begin"),
+    *("viewer:home", "viewer:submit", "viewer:signout", "viewer:tokens", "viewer:webhooks"),
 }
 """Without an id in the address: each user sees what is theirs."""
 
-PERSONAL = {"api:token", "viewer:token-revoke", "api:upload", "api:webhook", "api:deliveries"}
+PERSONAL = {
+    *("api:token", "viewer:token-revoke", "api:upload"),
+    *("api:webhook", "api:deliveries", "api:ping", "api:rotate"),
+    *("viewer:webhook", "viewer:webhook-act"),
+}
 """Of one user only: an administrator has no more of it than others."""
+
+AUDITS = ("api:audit", "api:audit-models", "api:audit-findings", "api:audit-changes")
 
 KEY = "tokenizer.ggml.tokens"
 
@@ -65,11 +73,14 @@ class World:
     def __init__(self, directory: Path) -> None:
         owner, other, admin = (User.objects.create_user(n) for n in ("owner", "other", "admin"))
         User.objects.filter(pk=admin.pk).update(is_superuser=True)
-        self.report = rows.finished(rows.built(vocabulary(20).build(), directory), owner=owner)
+        report = rows.kept(vocabulary(20).build(), directory)
+        self.report = rows.finished(*report, owner=owner)
         self.model = rows.finished(rows.built(llama(), directory), owner=owner)
         self.upload = rows.upload_of(b"GGUF", owner=owner)
         self.token, _ = tokens.create(owner=owner, name="t", scopes=["read"])
         self.webhook = webhooks.create(owner=owner, url="https://ci.example/x")
+        order = audits.order(links="https://example.org/a.gguf")
+        self.audit = audits.repeat(owner, order, "nightly", timezone.now())
         users = {"anonymous": None, "other": other, "owner": owner, "admin": admin}
         self.clients = {name: self._client(user) for name, user in users.items()}
 
@@ -87,6 +98,10 @@ class World:
             "api:upload": self.upload,
             "api:webhook": self.webhook,
             "api:deliveries": self.webhook,
+            "api:ping": self.webhook,
+            "api:rotate": self.webhook,
+            "api:schedule": self.audit.schedule,
+            **dict.fromkeys(AUDITS, self.audit),
         }
         first = special.get(name, report).pk
         values = {
@@ -94,7 +109,9 @@ class World:
             "<uuid:other>": self.model.pk, "<uuid:after_id>": self.model.pk,
             "<any:key>": KEY, "<key:key>": KEY, "<slug:name>": "tensors",
             "<slug:rule_id>": "STR001", "<slug:token_id>": self.token.pk,
-            "<str:id>": self.token.pk if name == "api:token" else "STR001",
+            "<uuid:audit_id>": self.audit.pk, "<uuid:schedule_id>": self.audit.schedule_id,
+            "<uuid:webhook_id>": self.webhook.pk, "<slug:action>": "ping",
+            "<slug:id>": self.token.pk if name == "api:token" else "STR001",
         }  # fmt: skip
         for placeholder, value in values.items():
             route = route.replace(placeholder, str(value))

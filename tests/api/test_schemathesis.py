@@ -10,6 +10,7 @@ import schemathesis
 from django.contrib.auth.models import User
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
+from django.utils import timezone
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import (
     missing_required_header,
@@ -18,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from ggufhub.api import tus, waiting
-from ggufhub.hub import tokens, webhooks
+from ggufhub.hub import audits, tokens, webhooks
 from ggufhub.rules.model_samples import llama
 from ggufhub.web.wsgi import application
 from tests import rows
@@ -27,6 +28,7 @@ EXAMPLES = 8
 """Of each operation, beside those that go through every parameter one by one."""
 
 schemathesis.serializer.alias(tus.CONTENT_TYPE, "application/octet-stream")
+schemathesis.serializer.alias("application/x-ndjson", "text/plain")
 schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", application)
 
 UNSAID = (negative_data_rejection,)
@@ -37,13 +39,16 @@ TUS = (negative_data_rejection, missing_required_header)
 """Left out of uploads: the protocol answers a missing or unknown version with 412."""
 
 MEANING: dict[str, tuple[Any, ...]] = {
+    "GET /api/v1/audits": (positive_data_acceptance,),
+    "POST /api/v1/audits": (positive_data_acceptance, negative_data_rejection),
     "GET /api/v1/inspections": (positive_data_acceptance,),
     "POST /api/v1/inspections": (positive_data_acceptance,),
     "POST /api/v1/uploads": (positive_data_acceptance,),
     "POST /api/v1/webhooks": (positive_data_acceptance,),
     "GET /api/v1/reports/{id}/memory": (positive_data_acceptance,),
 }
-"""Left out where a schema cannot say what a cursor or a link is, or what llama.cpp would run."""
+"""Left out where a schema cannot say what a cursor, a link or a list of links is, or what
+llama.cpp would run."""
 
 known: dict[str, str] = {}
 """What half of the generated identifiers are replaced by, by the first part of the path."""
@@ -55,7 +60,11 @@ def world(db: None, tmp_path: Path, settings: Any, broker: Any) -> Iterator[None
     settings.AUTH_MODE = "required"
     user = User.objects.create_user("user", is_superuser=True)
     report = rows.finished(rows.built(llama(), tmp_path), owner=user)
+    order = audits.order(links="https://example.org/a.gguf")
+    audit = audits.repeat(user, order, "nightly", timezone.now())
     known.update(
+        audits=str(audit.pk),
+        schedules=str(audit.schedule_id),
         inspections=str(report.pk),
         reports=str(report.pk),
         uploads=str(rows.upload_of(b"GGUF", owner=user).pk),

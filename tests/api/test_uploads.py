@@ -1,16 +1,20 @@
 """The tus protocol, as a client sees it."""
 
 import base64
+import io
 import uuid
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
+from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from ggufhub.api.views import uploads as views
-from ggufhub.hub import services
+from ggufhub.api import slots
+from ggufhub.hub import services, uploads
 from ggufhub.hub.models import Inspection, Upload
 from tests import rows
+from tests.builders import small_model
 
 URL = "/api/v1/uploads"
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -151,15 +155,47 @@ def test_bytes_that_were_asked_for_queue_the_inspection_again(api: APIClient) ->
 def test_uploads_leave_threads_for_everyone_else(
     api: APIClient, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views, "SLOT_SECONDS", 0.01)
+    monkeypatch.setattr(slots, "SLOT_SECONDS", 0.01)
     place = create(api)["Location"]
     taken = settings.WEB_THREADS // 4
+    form = {"file": SimpleUploadedFile("m.gguf", b"GGUF")}
     for _ in range(taken):
-        views._slots.acquire()
+        slots._slots.acquire()
     try:
-        answer = patch(api, place, b"x")
+        answers = [
+            patch(api, place, b"x"),
+            api.post("/api/v1/inspections", form, format="multipart"),
+        ]
     finally:
         for _ in range(taken):
-            views._slots.release()
-    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+            slots._slots.release()
+    assert [(a.status_code, a["Retry-After"]) for a in answers] == [(503, "5")] * 2
     assert patch(api, place, b"x").status_code == 204
+
+
+def test_an_upload_deleted_while_its_bytes_come_is_gone(api: APIClient) -> None:
+    upload = rows.upload_of(b"", name="m.gguf")
+    Upload.objects.filter(pk=upload.pk).update(size=10)
+
+    class Deletes(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            uploads.delete_upload(Upload.objects.get(pk=upload.pk))
+            return super().read(size)
+
+    with pytest.raises(Upload.DoesNotExist):
+        uploads.append(upload, offset=0, stream=Deletes(b"0123456789"), length=10)
+    assert list(django_settings.UPLOAD_DIR.glob(f"{upload.pk}*")) == []
+
+
+def test_the_file_of_a_form_is_moved_and_not_copied(api: APIClient, monkeypatch: Any) -> None:
+    def copied(*_: object, **__: object) -> None:
+        raise AssertionError("the bytes were written a second time")
+
+    data = small_model().build().ljust(3 * 1024**2, b"\0")  # beyond what Django keeps in memory
+    monkeypatch.setattr(uploads, "append", copied)
+    file = SimpleUploadedFile("../m.gguf", data)
+    made = api.post("/api/v1/inspections", {"file": file}, format="multipart")
+    assert made.status_code == 202
+    upload = Upload.objects.get()
+    assert (upload.name, upload.received, upload.complete) == ("m.gguf", len(data), True)
+    assert upload.path.read_bytes() == data

@@ -74,3 +74,30 @@ def test_they_belong_to_their_user(api: APIClient, settings: Any) -> None:
     assert api.get(f"{URL}/{made['id']}/deliveries").status_code == 404
     assert api.delete(f"{URL}/{made['id']}").status_code == 404
     assert Webhook.objects.get().owner == one
+
+
+def test_deliveries_come_in_pages(api: APIClient) -> None:
+    made = api.post(URL, BODY).json()
+    for _ in range(3):
+        assert api.post(f"{URL}/{made['id']}/ping").status_code == 202
+    first = api.get(f"{URL}/{made['id']}/deliveries?limit=2").json()
+    second = api.get(first["next"]).json()
+    found = [one["id"] for page in (first, second) for one in page["items"]]
+    assert len(set(found)) == 3 and second["next"] is None
+    assert {one["inspection"] for one in first["items"]} == {None}
+
+
+def test_a_ping_is_answered_with_its_delivery(api: APIClient) -> None:
+    made = api.post(URL, BODY).json()
+    answer = api.post(f"{URL}/{made['id']}/ping")
+    assert answer.status_code == 202 and answer["Location"] == f"{URL}/{made['id']}/deliveries"
+    assert answer.json() == api.get(answer["Location"]).json()["items"][0]
+
+
+def test_a_secret_is_changed_and_shown_once(api: APIClient) -> None:
+    made = api.post(URL, BODY).json()
+    answer = api.post(f"{URL}/{made['id']}/rotate")
+    assert (answer.status_code, answer["Cache-Control"]) == (200, "no-store")
+    webhook = Webhook.objects.get()
+    assert answer.json()["secret"] == webhook.secret != made["secret"] == webhook.old_secret
+    assert "secret" not in api.get(URL).json()["items"][0]

@@ -38,7 +38,9 @@ def make(number: int) -> bytes:
         return llama({"general.name": name})[: 200 + number % 400]
     if kind == 0:
         return vocabulary(45_000).key("general.basename", name).build()
-    return llama({"general.name": name, "general.size_label": "21K", "llama.context_length": 64 + kind})
+    return llama(
+        {"general.name": name, "general.size_label": "21K", "llama.context_length": 64 + kind}
+    )
 
 
 def broken(count: int) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ggufhub.errors import UsageError
-from ggufhub.hub import services
+from ggufhub.hub import links, services
 from ggufhub.hub.models import Finding, Inspection, Report, State
 from tests import rows
 from tests.builders import small_model
@@ -28,7 +28,10 @@ def test_a_second_message_for_the_same_row_finds_nothing_to_do() -> None:
     assert services.claim(row.pk) is None
 
 
-@pytest.mark.parametrize("unknown", [uuid.uuid4(), str(uuid.uuid4())])
+UNKNOWN = uuid.UUID(int=1)
+
+
+@pytest.mark.parametrize("unknown", [UNKNOWN, str(UNKNOWN)])
 def test_a_message_for_a_row_that_is_gone_finds_nothing_to_do(unknown: object) -> None:
     assert services.claim(unknown) is None
 
@@ -111,7 +114,7 @@ def test_a_row_killed_at_the_time_limit_is_not_tried_again() -> None:
         "https://host/\0",
         "https://host/\ud800",
         "https://[::1/file",
-        "https://host/" + "a" * services.URL_LENGTH,
+        "https://host/" + "a" * links.URL_LENGTH,
     ],
 )
 def test_what_is_no_plain_link_is_refused(url: str) -> None:

@@ -1,12 +1,15 @@
 """What a finished inspection leaves in the database."""
 
+import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import DatabaseError
+from django.utils import timezone
 
-from ggufhub.hub import selectors, services
+from ggufhub.hub import selectors, services, shared
 from ggufhub.hub.models import (
     LARGEST,
     ArrayBlob,
@@ -67,7 +70,11 @@ def test_a_failure_half_way_leaves_nothing(tmp_path: Path, monkeypatch: Any) -> 
         services.finish(row.pk, attempt, rows.built(vocabulary(500).build(), tmp_path))
     row.refresh_from_db()
     assert row.state == State.RUNNING
-    assert not Report.objects.exists() and not ArrayBlob.objects.exists()
+    assert not Report.objects.exists()
+    # The arrays were stored before; nothing holds them, so they go in a day.
+    assert shared.prune() == 0 and ArrayBlob.objects.exists()
+    assert shared.prune(timezone.now() + timedelta(days=1, minutes=1)) == 3
+    assert not ArrayBlob.objects.exists() and not ArrayChunk.objects.exists()
 
 
 def test_hostile_text_from_a_file_is_stored_and_read_back(tmp_path: Path) -> None:
@@ -114,3 +121,25 @@ def test_hostile_names_and_errors_are_stored() -> None:
     assert services.fail(row.pk, attempt, code=NASTY, message=NASTY)
     row.refresh_from_db()
     assert row.error_message.startswith("a\ufffdb")
+
+
+def test_arrays_that_a_report_holds_are_never_pruned(tmp_path: Path) -> None:
+    stored = rows.finished_vocabulary(tmp_path)
+    assert shared.prune(timezone.now() + timedelta(days=30)) == 0
+    stored.inspection.delete()
+    assert shared.prune(timezone.now() + timedelta(days=30)) == 3
+
+
+def test_as_many_arrays_as_a_file_may_hold_take_seconds(tmp_path: Path) -> None:
+    """One by one they took longer than SQLite's writers wait for each other."""
+    file = small_model()
+    count = 8_000
+    for number in range(count):
+        file.array(f"a{number}", ValueType.UINT8, [number % 251, number // 251 % 251, *range(63)])
+    report = rows.built(file.build(), tmp_path)
+    began = time.perf_counter()
+    stored = rows.finished(report)
+    assert time.perf_counter() - began < 5
+    assert stored.arrays.count() == len(report.arrays) == count
+    page = selectors.array_page(stored, "a7999", start=0, limit=3)
+    assert page["items"] == [7999 % 251, 7999 // 251, 0]

@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection, Report, Upload
 from tests import rows
-from tests.builders import small_model
+from tests.builders import ValueType, small_model
 
 pytestmark = pytest.mark.django_db
 
@@ -129,3 +129,22 @@ def test_a_null_sorts_with_numbers(model: Report) -> None:
     selectors.document(model)["tensors"][0]["bytes"] = None
     items = selectors.tensors(model, sort="bytes")["items"]
     assert items[0]["bytes"] is None
+
+
+def test_short_and_long_arrays_are_searched_alike(tmp_path: Path) -> None:
+    words = [b"Caf\xc3\xa9", b"\xff\xfe a", b"HELLO", b"hello", b"ab", b"\xc3\x89"]
+    numbers = [1, 11, 21, 1, 300]
+    file = (
+        small_model()
+        .array("words", ValueType.STRING, words)
+        .array("many.words", ValueType.STRING, words * 20)
+        .array("numbers", ValueType.UINT32, numbers)
+        .array("many.numbers", ValueType.UINT32, numbers * 20)
+    )
+    stored = rows.finished(rows.built(file.build(), tmp_path))
+    for key, queries in {"words": ["hello", "é", "É", "a", "b64", "why"], "numbers": ["1"]}.items():
+        for q in queries:
+            short = selectors.array_search(stored, key, q=q)
+            long = selectors.array_search(stored, f"many.{key}", q=q, limit=1000)
+            assert long["total"] == 20 * short["total"], q
+            assert long["items"][: short["total"]] == short["items"]

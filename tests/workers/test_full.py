@@ -12,7 +12,6 @@ from ggufhub.hub.models import Inspection, Report, State
 from ggufhub.hub.reconcile import GRACE, reconcile
 from ggufhub.limits import FULL, HEADER, MIB
 from ggufhub.sources.base import Reads
-from ggufhub.sources.policy import AddressPolicy
 from tests import rows
 from tests.builders import small_model
 from tests.core.rangeserver import RangeServer
@@ -122,13 +121,8 @@ def test_an_expected_digest_of_a_header_was_not_verified() -> None:
     assert "could not be verified" in finding["message"] and row.report.verdict == "fail"
 
 
-def test_every_byte_of_a_link(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_byte_of_a_link(loopback: None) -> None:
     with RangeServer({"model.gguf": DATA}) as server:
-        variables = {
-            "GGUFHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
-            "GGUFHUB_ALLOWED_PORTS": str(server.port),
-        }
-        monkeypatch.setattr(task, "POLICY", AddressPolicy.from_environment(variables))
         row = run(services.submit_url(owner=None, url=server.url("model.gguf"), depth=FULL))
     (found,) = document(row)["files"][0]["digests"]
     assert found["value"] == SHA256

@@ -15,12 +15,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from ggufhub.hub import services, webhooks
+from ggufhub.hub import queue, services, webhooks
 from ggufhub.hub.models import Delivery, Inspection, Webhook
-from ggufhub.sources.policy import AddressPolicy
 from tests import rows
 from tests.builders import small_model
+from tests.live import Broker
 from workers import hooks
+from workers.app import QUEUES, app
 
 pytestmark = pytest.mark.django_db
 
@@ -36,8 +37,7 @@ class Receiver:
 
 
 @pytest.fixture
-def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    monkeypatch.setattr(hooks, "POLICY", AddressPolicy(allowed_networks=("127.0.0.0/8",)))
+def receiver(loopback: None) -> Iterator[Receiver]:
     state = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -80,6 +80,13 @@ def later(**by: float) -> None:
     )
 
 
+def signature(secret: str, headers: dict[str, str], body: bytes) -> str:
+    """As a receiver computes it, by the text of Standard Webhooks."""
+    content = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    return f"v1,{base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()}"
+
+
 def test_a_report_is_told_once_and_signed(
     receiver: Receiver, webhook: Webhook, tmp_path: Path
 ) -> None:
@@ -92,10 +99,7 @@ def test_a_report_is_told_once_and_signed(
     assert message["type"] == "inspection.done"
     assert message["data"]["id"] == str(report.pk)
     assert message["data"]["verdict"] == report.verdict and message["data"]["error"] is None
-    content = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
-    key = base64.b64decode(webhook.secret.removeprefix("whsec_"))
-    expected = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
-    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert headers["webhook-signature"] == signature(webhook.secret, headers, body)
     assert abs(int(headers["webhook-timestamp"]) - timezone.now().timestamp()) < 60
     delivery = Delivery.objects.get()
     assert headers["webhook-id"] == f"msg_{delivery.pk.hex}"
@@ -198,3 +202,52 @@ def test_two_workers_send_once(receiver: Receiver, webhook: Webhook) -> None:
     (mine,), (theirs,) = webhooks.due(timezone.now()), webhooks.due(timezone.now())
     assert webhooks.claim(mine, now)
     assert not webhooks.claim(theirs, now)
+
+
+def test_a_ping_is_signed_and_sent_once(receiver: Receiver, webhook: Webhook) -> None:
+    receiver.status = 500
+    delivery = webhooks.ping(webhook)
+    hooks.deliver()
+    ((headers, body),) = receiver.seen
+    assert json.loads(body)["type"] == "ping"
+    assert headers["webhook-signature"] == signature(webhook.secret, headers, body)
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts, delivery.status) == ("given up", 1, 500)
+    hooks.deliver()
+    assert len(receiver.seen) == 1
+
+
+def test_both_secrets_sign_for_a_day(receiver: Receiver, webhook: Webhook) -> None:
+    old = webhook.secret
+    new = webhooks.rotate(webhook, timezone.now()).secret
+    assert new != old and new.startswith("whsec_")
+    webhooks.ping(webhook)
+    hooks.deliver()
+    ((headers, body),) = receiver.seen
+    assert headers["webhook-signature"].split(" ") == [
+        signature(new, headers, body),
+        signature(old, headers, body),
+    ]
+    Webhook.objects.update(old_until=timezone.now())
+    webhooks.ping(webhook)
+    hooks.deliver()
+    headers, body = receiver.seen[-1]
+    assert headers["webhook-signature"] == signature(new, headers, body)
+
+
+def test_old_deliveries_are_forgotten(receiver: Receiver, webhook: Webhook) -> None:
+    failed()
+    hooks.deliver()
+    later_on = timezone.now() + webhooks.KEPT + timedelta(hours=1)
+    pending = webhooks.ping(webhook)
+    assert (webhooks.prune(timezone.now()), webhooks.prune(later_on)) == (0, 1)
+    assert Delivery.objects.get() == pending
+
+
+@pytest.mark.django_db(transaction=True)
+def test_news_never_waits_behind_inspections(broker: Broker, webhook: Webhook) -> None:
+    webhooks.ping(webhook)
+    with broker.client() as client:
+        lengths = {name: client.llen(name) for name in QUEUES}
+    assert lengths == {"inspect": 0, "digest": 0, "hooks": 1, "housekeeping": 0}
+    assert app.conf.task_routes[queue.DELIVER] == {"queue": "hooks"}

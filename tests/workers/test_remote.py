@@ -8,21 +8,14 @@ from django.utils import timezone
 
 from ggufhub.hub import selectors, services
 from ggufhub.hub.models import Inspection, State
-from ggufhub.sources.policy import AddressPolicy
 from tests.builders import small_model, vocabulary
 from tests.core import rangeserver
 from tests.core.fakehub import FakeHub
 from tests.core.fakeregistry import IMAGE, FakeRegistry
 from tests.core.rangeserver import RangeServer
-from workers import inspect as task
 from workers.inspect import inspect
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task, "POLICY", AddressPolicy(allowed_networks=("127.0.0.0/8",)))
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback")]
 
 
 def run(text: str) -> Inspection:

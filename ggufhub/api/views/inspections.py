@@ -1,21 +1,24 @@
 """Submitting inspections and following them."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.db import transaction
 from django.http import HttpResponseBase
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ggufhub.api import idempotent, waiting
+from ggufhub.api import examples, idempotent, waiting
 from ggufhub.api.limited import LimitedView
 from ggufhub.api.pagination import NewestFirst
 from ggufhub.api.parsers import SmallJSONParser, content_length
@@ -27,8 +30,10 @@ from ggufhub.api.serializers import (
     WaitQuery,
     inspection_dict,
 )
+from ggufhub.api.slots import upload_slot
 from ggufhub.hub import budgets, selectors, services, uploads
 from ggufhub.hub.models import Inspection, Upload
+from ggufhub.hub.owners import owner_of
 
 FORM_OVERHEAD = 64 * 1024
 """Bytes a form may add around its file: boundaries, names, the other fields."""
@@ -58,22 +63,6 @@ def answer(request: Request, row: Inspection, *, made: bool) -> Response:
     return Response(inspection_dict(row), status, headers=headers)
 
 
-SUBMITTED = [
-    OpenApiExample(
-        "A link", value={"source": "https://host.example/model.gguf"}, request_only=True
-    ),
-    OpenApiExample(
-        "A file of a repository, with its digest",
-        value={
-            "source": "hf://org/repository/model-Q4_K_M.gguf",
-            "profile": "publish",
-            "expected": {"sha256": "0" * 64},
-        },
-        request_only=True,
-    ),
-]
-
-
 class Inspections(LimitedView):
     """The list of inspections, and the door for new ones."""
 
@@ -90,6 +79,8 @@ class Inspections(LimitedView):
         query = ListQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         rows = selectors.visible(request.user)
+        audit = query.validated_data.get("audit")
+        rows = rows.filter(audit_items__audit=audit)
         if state := query.validated_data.get("state"):
             rows = rows.filter(state=state)
         if verdict := query.validated_data.get("verdict"):
@@ -101,7 +92,7 @@ class Inspections(LimitedView):
     @extend_schema(
         operation_id="inspections_create",
         parameters=[WaitQuery, PREFER, idempotent.PARAMETER],
-        examples=SUBMITTED,
+        examples=examples.SUBMITTED,
         request={"application/json": SubmitInput, "multipart/form-data": SubmitInput},
         responses={
             200: OpenApiResponse(InspectionOutput, description="It has ended."),
@@ -110,8 +101,7 @@ class Inspections(LimitedView):
     )
     def post(self, request: Request) -> Response:
         """Submit a link, an upload or a file."""
-        _refuse_large_form(request)
-        data = SubmitInput(data=request.data)
+        data = SubmitInput(data=_received(request))
         data.is_valid(raise_exception=True)
         fields = data.validated_data
         row, replayed = idempotent.submit_once(
@@ -123,16 +113,20 @@ class Inspections(LimitedView):
         return found
 
 
-def _refuse_large_form(request: Request) -> None:
-    """Before the body is read: what is too large must not reach the disk first."""
+def _received(request: Request) -> Any:
+    """The fields of the body. A form may carry a file: it is received in a slot for uploads, and
+    what is too large must not reach the disk first."""
     if content_length(request) > settings.UPLOAD_MAX_BYTES + FORM_OVERHEAD:
         raise uploads.TooLarge(settings.UPLOAD_MAX_BYTES)
+    form = (request.content_type or "").startswith(MultiPartParser.media_type)
+    with upload_slot() if form else nullcontext():
+        return request.data
 
 
 def _submit(user: Any, data: Mapping[str, Any], made: Callable[[Inspection], None]) -> Inspection:
     """Queue what ``data`` asks for, and tell ``made`` before anybody else can see it."""
-    owner = user if user.is_authenticated else None
-    how = {name: data.get(name) for name in ("profile", "policy", "expected", "depth")}
+    owner = owner_of(user)
+    how = {name: data.get(name) for name in ("profile", "policy", "expected", "depth", "force")}
     sent = [] if "source" in data else _uploads(user, owner, data)
     with transaction.atomic():
         if sent:
@@ -149,17 +143,27 @@ def _uploads(user: Any, owner: Any, data: Mapping[str, Any]) -> list[Upload]:
         return selectors.get_uploads(user, data["uploads"])
     if "upload" in data:
         return [selectors.get_upload(user, data["upload"])]
-    file = data["file"]
-    upload = uploads.create_upload(owner=owner, name=file.name, size=file.size)
-    uploads.append(upload, offset=0, stream=file, length=file.size)
-    return [upload]
+    return [_from_form(owner, data["file"])]
+
+
+def _from_form(owner: Any, file: UploadedFile) -> Upload:
+    """The upload made of a form's file: Django has it on the disk already, unless it is small."""
+    about = {"owner": owner, "name": file.name or "", "size": file.size or 0}
+    if isinstance(file, TemporaryUploadedFile):
+        return uploads.take_over(**about, path=Path(file.temporary_file_path()))
+    upload = uploads.create_upload(**about)
+    uploads.append(upload, offset=0, stream=file, length=upload.size)
+    return upload
 
 
 class OneInspection(APIView):
     """One inspection."""
 
     @extend_schema(
-        operation_id="inspections_get", parameters=[WaitQuery, PREFER], responses=InspectionOutput
+        operation_id="inspections_get",
+        parameters=[WaitQuery, PREFER],
+        responses=InspectionOutput,
+        examples=examples.FOLLOWED,
     )
     def get(self, request: Request, id: UUID) -> HttpResponseBase:
         """Its state; ``needs`` says what a header-only upload must send next."""

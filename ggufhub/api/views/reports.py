@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
+from ggufhub.api import examples
 from ggufhub.api.problems import Problem
 from ggufhub.api.serializers import (
     ArrayOutput,
@@ -83,7 +84,12 @@ def _page(rows: list[Any], start: int, limit: int) -> dict[str, Any]:
 class Metadata(ReportView):
     query = SearchQuery
 
-    @extend_schema(operation_id="reports_metadata", parameters=[SearchQuery], responses=PageOutput)
+    @extend_schema(
+        operation_id="reports_metadata",
+        parameters=[SearchQuery],
+        responses=PageOutput,
+        examples=examples.METADATA,
+    )
     def get(self, request: Request, id: UUID) -> HttpResponseBase:
         """The keys in file order; long arrays only as their first elements."""
         return self.answer(request, id)
@@ -96,7 +102,10 @@ class MetadataArray(ReportView):
     query = SearchQuery
 
     @extend_schema(
-        operation_id="reports_metadata_array", parameters=[SearchQuery], responses=ArrayOutput
+        operation_id="reports_metadata_array",
+        parameters=[SearchQuery],
+        responses=ArrayOutput,
+        examples=examples.ARRAY,
     )
     def get(self, request: Request, id: UUID, key: str) -> HttpResponseBase:
         """One array, by slice; with ``q`` the elements that hold it, each with its index."""
@@ -112,7 +121,12 @@ class MetadataArray(ReportView):
 class Tensors(ReportView):
     query = TensorQuery
 
-    @extend_schema(operation_id="reports_tensors", parameters=[TensorQuery], responses=PageOutput)
+    @extend_schema(
+        operation_id="reports_tensors",
+        parameters=[TensorQuery],
+        responses=PageOutput,
+        examples=examples.TENSORS,
+    )
     def get(self, request: Request, id: UUID) -> HttpResponseBase:
         """The tensor table, filtered and sorted."""
         return self.answer(request, id)

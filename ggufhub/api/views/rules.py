@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 from ggufhub.api.problems import Problem
 from ggufhub.api.serializers import ProfilesOutput, RuleOutput, RulesOutput
 from ggufhub.rules.catalogue import profile_dicts, rule_dict
-from ggufhub.rules.registry import catalogue
+from ggufhub.rules.registry import catalogue, find_rule
 
 
 class Rules(APIView):
@@ -24,10 +24,10 @@ class OneRule(APIView):
     @extend_schema(operation_id="rules_get", responses=RuleOutput)
     def get(self, request: Request, id: str) -> Response:
         """One rule: why it matters and how to fix it."""
-        for rule in catalogue():
-            if rule.id == id:
-                return Response(rule_dict(rule))
-        raise Problem(HTTPStatus.NOT_FOUND, "not-found", "There is no rule with this id.")
+        rule = find_rule(id)
+        if rule is None:
+            raise Problem(HTTPStatus.NOT_FOUND, "not-found", "There is no rule with this id.")
+        return Response(rule_dict(rule))
 
 
 class Profiles(APIView):

@@ -3,11 +3,12 @@
 from http import HTTPStatus
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ggufhub.api import examples
 from ggufhub.api.auth import HasScope, NotCrossSite, SignedIn
 from ggufhub.api.limited import LimitedView
 from ggufhub.api.token_serializers import (
@@ -19,9 +20,6 @@ from ggufhub.api.token_serializers import (
 from ggufhub.hub import budgets, tokens
 
 PRIVATE = {"Cache-Control": "no-store"}
-ASKED = OpenApiExample(
-    "For a pipeline", value={"name": "release", "scopes": ["submit"], "days": 90}, request_only=True
-)
 
 
 class Tokens(LimitedView):
@@ -41,7 +39,7 @@ class Tokens(LimitedView):
         operation_id="tokens_create",
         request=TokenInput,
         responses={201: NewTokenOutput},
-        examples=[ASKED],
+        examples=examples.TOKEN,
     )
     def post(self, request: Request) -> Response:
         """A new token. Its text is in this answer and nowhere else."""

@@ -4,9 +4,6 @@ A header-only upload declares the size of the whole file and sends its first byt
 inspection made from it says in ``needs`` which bytes it wants next; they are sent with PATCH.
 """
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -23,8 +20,10 @@ from rest_framework.views import APIView
 from ggufhub.api import tus
 from ggufhub.api.problems import Problem
 from ggufhub.api.serializers import UploadOutput
+from ggufhub.api.slots import upload_slot
 from ggufhub.hub import selectors, uploads
 from ggufhub.hub.models import LARGEST, Upload
+from ggufhub.hub.owners import owner_of
 
 
 def _header(name: str, kind: Any, text: str = "", required: bool = True) -> OpenApiParameter:
@@ -33,27 +32,8 @@ def _header(name: str, kind: Any, text: str = "", required: bool = True) -> Open
     )
 
 
-SLOT_SECONDS = 5.0
-_slots = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 4))
-"""An upload holds a web thread as long as its bytes take: most threads stay free of them."""
-
 SIZE = {"type": "integer", "minimum": 0, "maximum": LARGEST}
 RESUMABLE = _header("Tus-Resumable", {"type": "string", "enum": [tus.VERSION]}, "The protocol.")
-
-
-@contextmanager
-def _slot() -> Iterator[None]:
-    if not _slots.acquire(timeout=SLOT_SECONDS):
-        raise Problem(
-            HTTPStatus.SERVICE_UNAVAILABLE,
-            "busy",
-            "Too many uploads at once. Try again soon.",
-            {"Retry-After": "5"},
-        )
-    try:
-        yield
-    finally:
-        _slots.release()
 
 
 class BytesParser(BaseParser):
@@ -103,7 +83,7 @@ class Uploads(TusView):
         """Make an upload; its bytes follow with PATCH to the address in Location."""
         pairs = tus.metadata(request)
         upload = uploads.create_upload(
-            owner=request.user if request.user.is_authenticated else None,
+            owner=owner_of(request.user),
             name=pairs.get("filename", ""),
             size=tus.number(request, "Upload-Length"),
             header_only=tus.is_set(pairs, "header_only"),
@@ -141,7 +121,7 @@ class OneUpload(TusView):
                 f"Send the bytes as {tus.CONTENT_TYPE}.",
             )
         upload = selectors.get_upload(request.user, id)
-        with _slot():
+        with upload_slot():
             received = uploads.append(
                 upload,
                 offset=tus.number(request, "Upload-Offset"),
