@@ -51,6 +51,10 @@ class Limits:
     dimensions: int = 8
     """The reference refuses more than 4; reading up to 8 lets us say so and go on."""
 
+    shard_header_bytes: int = 32 * MIB
+    """Of a shard beside the one that was asked for. Later shards describe tensors only: 131,072
+    of them take 10 MB; the first may hold the largest vocabulary known twice."""
+
     shards: int = 512
     """The largest published split sets have fewer than 100 parts."""
 

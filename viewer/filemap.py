@@ -1,5 +1,6 @@
 """Where the bytes of a file lie: the document's layout as segments of a bar, and as rows."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,9 @@ CSS = {
     "header": "m-h", "key": "m-h", "tensor table": "m-t", "padding": "m-p", "tensor": "m-d",
     "gap": "m-x", "overlap": "m-x", "trailing": "m-x", "missing": "m-x",
 }  # fmt: skip
-_HEADER = {"header", "key", "tensor table"}
+IN_HEADER = frozenset({"header", "key", "tensor table"})
+"""What comes before the data."""
+
 _PLURALS = {"gap": "gaps", "overlap": "overlaps"}
 _EMBEDDINGS = {"token_embd", "output"}
 
@@ -39,7 +42,7 @@ def overview(document: dict[str, Any]) -> list[Segment]:
 
 def _group(piece: dict[str, Any], roles: dict[str, dict[str, Any]]) -> str:
     what = piece["what"]
-    if what in _HEADER:
+    if what in IN_HEADER:
         return "header"
     if what == "tensor":
         tensor = roles.get(piece["name"])
@@ -51,20 +54,25 @@ def _group(piece: dict[str, Any], roles: dict[str, dict[str, Any]]) -> str:
     return _PLURALS.get(what, what)
 
 
-def detailed(layout: list[dict[str, Any]]) -> list[Segment]:
-    """The pieces in file order, neighbours of one kind merged until few enough remain."""
+def detailed(
+    layout: list[dict[str, Any]], begin: int, end: int, link: Callable[[int], str]
+) -> list[Segment]:
+    """The pieces between two bytes in file order, neighbours of one kind merged until few enough
+    remain. ``link(offset)`` is the address of a byte.
+    """
     merged: list[Segment] = []
-    size = sum(piece["length"] for piece in layout)
-    least = size / MOST_SEGMENTS
+    least = (end - begin) / MOST_SEGMENTS
     for piece in layout:
+        start, stop = max(piece["offset"], begin), min(piece["offset"] + piece["length"], end)
+        if stop <= start:
+            continue
         css = CSS.get(piece["what"], "m-o")
-        name = piece["name"] or piece["what"]
-        segment = Segment(name, piece["length"], css, f"?at={piece['offset']}#at")
+        size = stop - start
         last = merged[-1] if merged else None
-        if last and last.css == css and (css == "m-h" or last.size + segment.size < least):
-            merged[-1] = replace(last, size=last.size + segment.size)
+        if last and last.css == css and last.size + size < least:
+            merged[-1] = replace(last, size=last.size + size)
         else:
-            merged.append(segment)
+            merged.append(Segment(piece["name"] or piece["what"], size, css, link(start)))
     return merged[: 4 * MOST_SEGMENTS]
 
 

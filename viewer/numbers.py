@@ -1,7 +1,6 @@
 """Numbers for people: sizes, counts and places."""
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB", "ZB")
-_SCALES = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K"))
 
 
 def human_bytes(count: int) -> str:
@@ -14,14 +13,6 @@ def human_bytes(count: int) -> str:
             return f"{size:,.1f} {unit}"
         size /= 1000
     raise AssertionError("unreachable")
-
-
-def human_count(count: int) -> str:
-    """``268098176`` as ``268.1 M``: how model cards write parameters."""
-    for scale, letter in _SCALES:
-        if abs(count) >= scale:
-            return f"{count / scale:.1f} {letter}"
-    return str(count)
 
 
 def human_context(tokens: int) -> str:

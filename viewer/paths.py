@@ -6,21 +6,24 @@ from uuid import UUID
 
 from django.urls import reverse
 
+_EMPTY = "%"
+
 
 class KeyConverter:
     """A metadata key as the rest of a path.
 
     A key may hold line feeds, ``..`` or ``//``, which browsers and the default converter would
-    change; escaping it once more keeps it whole. An ordinary key looks like itself.
+    change; escaping it once more keeps it whole. An ordinary key looks like itself; the empty
+    one, which would end the path too early, is a lone ``%``, which escaping never gives.
     """
 
     regex = r"[\s\S]+"
 
     def to_python(self, value: str) -> str:
-        return unquote(value)
+        return "" if value == _EMPTY else unquote(value)
 
     def to_url(self, value: str) -> str:
-        escaped = quote(value, safe="")
+        escaped = quote(value, safe="") or _EMPTY
         return escaped.replace(".", "%2E") if set(escaped) <= {"."} else escaped
 
 
@@ -47,6 +50,14 @@ def key(inspection_id: UUID, name: str) -> str:
     return tab(inspection_id, "metadata", anchor("key", name), key=name)
 
 
-def byte(inspection_id: UUID, offset: int) -> str:
-    """The piece of the file that holds one byte."""
-    return tab(inspection_id, "layout", "at", at=offset)
+def tensor_data(inspection_id: UUID, row: dict[str, Any]) -> str:
+    """The first byte of a tensor's data, in whichever file it lies."""
+    place = {"file": row["file"]} if "file" in row else {}
+    return tab(inspection_id, "layout", "at", **place, tensor=row["name"])
+
+
+def byte(inspection_id: UUID, offset: int, file: str = "", length: int = 0) -> str:
+    """The bytes at a place of a file ('' is the first one), ``length`` of them marked."""
+    query: dict[str, Any] = {"file": file} if file else {}
+    query |= {"at": offset} | ({"length": length} if length else {})
+    return tab(inspection_id, "layout", "at", **query)

@@ -105,7 +105,7 @@ def heat_map(
     cell = min(_WIDEST_CELL, (_WIDTH - _LABEL - 4) / max(1, blocks))
     height = _CELL_TOP + _ROW * len(rows) + 4
     parts = [
-        f'<svg class="heat" viewBox="0 0 {_WIDTH} {height}" role="img"'
+        f'<svg class="heat" viewBox="0 0 {_WIDTH} {height}" role="group"'
         f' aria-label="Tensor types by block and role: {blocks} blocks, {len(rows)} roles">'
     ]
     parts += _axis(blocks, cell)
@@ -136,7 +136,7 @@ def _heat_row(
     for run in row.runs:
         span = str(run.first) if run.first == run.last else f"{run.first}\u2013{run.last}"
         yield (
-            f'<a href="{escape(link(row.role, run.type))}" tabindex="-1">'
+            f'<a href="{escape(link(row.role, run.type))}" tabindex="-1" aria-hidden="true">'
             f'<rect x="{_LABEL + cell * run.first:.1f}" y="{top}"'
             f' width="{cell * (run.last - run.first + 1):.1f}" height="15"'
             f' class="{colours.get(run.type, "rx")}">'
@@ -144,27 +144,42 @@ def _heat_row(
         )
 
 
-def bar(segments: list[Segment], label: str, *, height: int, least: float = 0.0) -> SafeString:
-    """A bar of segments to scale; none is drawn narrower than ``least`` thousandths of it."""
+def bar(
+    segments: list[Segment],
+    label: str,
+    *,
+    height: int,
+    least: float = 0.0,
+    mark: int | None = None,
+) -> SafeString:
+    """A bar of segments to scale; none is drawn narrower than ``least`` thousandths of it.
+
+    ``mark`` draws a line across it, that far (in the segments' unit) from its left end.
+    """
     drawn = [segment for segment in segments if segment.size > 0]
+    role = "group" if any(segment.href for segment in drawn) else "img"  # no links in an image
     whole = sum(segment.size for segment in drawn) or 1
     widths = [max(least, _BAR * segment.size / whole) for segment in drawn]
     scale = _BAR / (sum(widths) or 1)
     parts = [
         f'<svg class="bar" viewBox="0 0 {_BAR} {height}" height="{height}"'
-        f' preserveAspectRatio="none" role="img" aria-label="{escape(label)}">'
+        f' preserveAspectRatio="none" role="{role}" aria-label="{escape(label)}">'
     ]
-    at = 0.0
+    at, line = 0.0, ""
     for segment, width in zip(drawn, widths, strict=True):
         shown = max(0.4, width * scale - 1.5)
         rect = (
             f'<rect x="{at:.2f}" width="{shown:.2f}" height="{height}" class="{segment.css}">'
             f"<title>{escape(visible(segment.label))}, {human_bytes(segment.size)}</title></rect>"
         )
-        link = f'<a href="{escape(segment.href)}" tabindex="-1">{rect}</a>'
+        link = f'<a href="{escape(segment.href)}" tabindex="-1" aria-hidden="true">{rect}</a>'
         parts.append(link if segment.href else rect)
+        if mark is not None and 0 <= mark < segment.size:
+            x = at + width * scale * mark / segment.size
+            line = f'<path class="mark" d="M{x:.2f} 0V{height}"/>'
+        mark = None if mark is None else mark - segment.size
         at += width * scale
-    return _join([*parts, "</svg>"])
+    return _join([*parts, line, "</svg>"])
 
 
 def _join(parts: Iterable[str]) -> SafeString:

@@ -26,6 +26,14 @@ tags and lone surrogates."""
 _ONE_LINE = re.compile(f"([{HIDDEN}])\\1*")
 _MANY_LINES = re.compile(f"((?![\\n\\t])[{HIDDEN}])\\1*")
 
+HEAD = 80
+"""Characters of a long value that stand for it in a row."""
+
+
+def head(text: str) -> str:
+    """The start of a long value, on one line."""
+    return text[:HEAD].split("\n", 1)[0]
+
 
 def visible(text: str) -> str:
     """``text`` with hidden characters written out: for titles, attributes and plain text."""

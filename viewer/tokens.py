@@ -25,6 +25,11 @@ def _byte_alphabet() -> dict[str, int]:
 BYTE_ALPHABET = _byte_alphabet()
 
 
+def kind_name(kind: Any) -> Any:
+    """The name of a token type; one that has none stays as it is."""
+    return KINDS.get(kind, kind) if isinstance(kind, int) else kind
+
+
 def readable(token: str, model: str) -> str:
     """The text ``token`` stands for under tokenizer ``model``; its bytes where that is no text.
 
@@ -55,6 +60,6 @@ def special_ids(metadata: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for entry in metadata:
         match = _SPECIAL_KEY.fullmatch(entry["key"])
-        if match and isinstance(entry["value"], int):
+        if match and isinstance(entry["value"], int) and not isinstance(entry["value"], bool):
             found.append({"role": match[1], "key": entry["key"], "id": entry["value"]})
     return found

@@ -19,6 +19,7 @@ from kombu import Queue
 
 from ggufhub.hub import queue
 from ggufhub.limits import FULL_SECONDS
+from workers.heartbeat import SignOfLife
 
 CHILD_DATA_BYTES = 1024**3
 """A process beyond it gets a MemoryError, which fails its one row instead of the machine."""
@@ -46,7 +47,13 @@ QUEUES = (
 
 app = Celery("workers", broker=settings.BROKER_URL)
 app.conf.update(
-    include=["workers.inspect", "workers.housekeeping", "workers.hooks", "workers.render", "workers.audit"],
+    include=[
+        "workers.inspect",
+        "workers.housekeeping",
+        "workers.hooks",
+        "workers.render",
+        "workers.audit",
+    ],
     task_queues=[Queue(name) for name in QUEUES],
     task_default_queue=queue.HOUSEKEEPING,
     task_routes={
@@ -102,6 +109,8 @@ app.conf.update(
         },
     },
 )
+
+app.steps["consumer"].add(SignOfLife)
 
 
 @worker_process_init.connect

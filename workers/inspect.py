@@ -25,6 +25,7 @@ from ggufhub.sources.roots import check_below
 from ggufhub.sources.upload import Stored, UploadSource
 from workers.app import DIGEST_HARD_SECONDS, DIGEST_SOFT_SECONDS, app
 from workers.base import RowTask
+from workers.checkpoints import Keeper
 from workers.job import Job
 from workers.recording import Recorder, Tape
 from workers.reuse import judge_kept, unchanged_link, unchanged_uploads
@@ -34,6 +35,11 @@ POLICY = AddressPolicy.from_environment()
 
 HEADER_STAGE = "reading"
 """What the core calls the stage in which headers are read."""
+
+TRANSIENT = frozenset(
+    {"connect", "connection", "dns", "dns_timeout", "short_body", "timeout", "unreachable"}
+)
+"""Errors of a network that may be over in a while."""
 
 WAIT_UNTOLD = 30.0
 """Seconds to leave a server alone that is busy and does not say for how long."""
@@ -52,7 +58,8 @@ def inspect(job: Job) -> None:
     time_limit=DIGEST_HARD_SECONDS,
 )
 def digest(job: Job) -> None:
-    """Inspect the row of ``job`` by every byte. After a lost worker it starts at the first one."""
+    """Inspect the row of ``job`` by every byte. After a lost worker, or a server that was gone for
+    a while, it goes on at the last checkpoint."""
     work(job)
 
 
@@ -103,6 +110,7 @@ def _settled(job: Job, row: Inspection) -> bool:
 
 def _inspect(job: Job, row: Inspection) -> None:
     limits = Limits().for_depth(row.depth)
+    keeper = _keeper(job, row) if row.depth == FULL else None
     try:
         with Tape(settings.UPLOAD_DIR) as tape, _open(row, limits) as source:
             report = build.inspect(
@@ -113,6 +121,7 @@ def _inspect(job: Job, row: Inspection) -> None:
                 progress=_until_every_byte(tape, job),
                 expected=row.expected,
                 depth=row.depth,
+                checkpoints=None if keeper is None else keeper.checkpoints,
             )
             kept = _keep(tape, report)
     except BytesMissing as missing:
@@ -124,7 +133,7 @@ def _inspect(job: Job, row: Inspection) -> None:
             name=missing.name,
         )
         return
-    wait = _wait(report)
+    wait = _wait(report, resumable=keeper is not None and keeper.kept)
     if wait is not None and services.postpone(job.id, job.attempt, seconds=wait):
         return
     services.finish(job.id, job.attempt, report, kept)
@@ -148,12 +157,20 @@ def _until_every_byte(tape: Tape, job: Job) -> build.Progress:
     return listen
 
 
-def _wait(report: Report) -> float | None:
-    """Seconds to the next attempt where the server will have the file later, else None."""
+def _wait(report: Report, *, resumable: bool) -> float | None:
+    """Seconds to the next attempt where the server will have the file later, else None.
+
+    Where an attempt came far enough to be ``resumable``, a network that fails is worth another.
+    """
     error = report.document["error"]
-    if error is None or error["code"] not in ("rate_limited", "busy"):
-        return None
-    return WAIT_UNTOLD if report.retry_after is None else report.retry_after
+    code = None if error is None else error["code"]
+    if code in ("rate_limited", "busy") or (resumable and code in TRANSIENT):
+        return WAIT_UNTOLD if report.retry_after is None else report.retry_after
+    return None
+
+
+def _keeper(job: Job, row: Inspection) -> Keeper:
+    return Keeper(job, _uploads(row) if row.source_kind == "upload" else [])
 
 
 def _open(row: Inspection, limits: Limits) -> ByteSource:

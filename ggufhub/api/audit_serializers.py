@@ -70,9 +70,7 @@ class AuditInput(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if sum(name in attrs for name in ("repository", "urls", "manifest")) != 1:
-            raise serializers.ValidationError(
-                "Give exactly one of repository, urls and manifest."
-            )
+            raise serializers.ValidationError("Give exactly one of repository, urls and manifest.")
         return attrs
 
     def order(self) -> dict[str, Any]:

@@ -53,6 +53,17 @@ class SignedIn(BasePermission):
         return True
 
 
+class Operator(BasePermission):
+    """Everyone in open mode, else users who may sign in to the administration."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if settings.AUTH_MODE == "open":
+            return True
+        if not request.user.is_authenticated:
+            raise NotAuthenticated("This is for operators: sign in, or send a token.")
+        return bool(request.user.is_staff)
+
+
 class HasScope(BasePermission):
     """A token may read with any scope and change things with ``submit``.
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from ggufhub.estimate.cache import KV_TYPES
+from ggufhub.estimate.cache import KV_TYPES, MICRO_BATCH
+from ggufhub.estimate.placement import EVERYTHING
 from ggufhub.hub.models import LARGEST
 
 MOST_CONTEXT = 2**30
@@ -24,8 +25,29 @@ class MemoryQuery(serializers.Serializer[Any]):
         help_text="Tokens; what the model was trained for where it is left out.",
     )
     kv = serializers.ChoiceField(KV_TYPES, default="F16", help_text="Type of keys and values.")
+    kv_values = serializers.ChoiceField(
+        KV_TYPES, required=False, help_text="Type of the values, where it is another one."
+    )
     sequences = serializers.IntegerField(default=1, min_value=1, max_value=256)
+    unified = serializers.BooleanField(default=True, help_text="Sequences share one cache.")
     flash = serializers.BooleanField(default=True, help_text="Flash attention.")
+    swa_full = serializers.BooleanField(
+        default=False, help_text="Windows are as long as the context."
+    )
+    ubatch = serializers.IntegerField(
+        default=MICRO_BATCH, min_value=1, max_value=MOST_CONTEXT, help_text="Tokens of one step."
+    )
+    offload = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=EVERYTHING,
+        help_text="Layers on devices, the output counting as one; all where it is left out.",
+    )
+    split = serializers.RegexField(
+        r"^\d{1,6}(?:,\d{1,6}){0,15}$",
+        default="1",
+        help_text="How several devices share the layers, for example 3,1.",
+    )
     gib = serializers.FloatField(
         required=False,
         min_value=0,
@@ -57,6 +79,31 @@ class FigureOutput(serializers.Serializer[Any]):
     basis = serializers.ChoiceField(("exact", "formula", "approximate", "unknown"))
 
 
+class PlaceOutput(serializers.Serializer[Any]):
+    """What the processor or one device holds, in bytes."""
+
+    layers = serializers.IntegerField(help_text="Without the output.")
+    weights = serializers.IntegerField()
+    cache = serializers.IntegerField()
+    states = serializers.IntegerField()
+    compute = serializers.IntegerField(help_text="Approximate, on every place that computes.")
+    total = serializers.IntegerField()
+
+
+class QuantOutput(serializers.Serializer[Any]):
+    """This model in another quant: predicted sizes, and whether it would fit."""
+
+    mix = serializers.CharField()
+    bytes = serializers.IntegerField(help_text="Of the file.")
+    tensor_bytes = serializers.IntegerField()
+    bits_per_weight = serializers.FloatField()
+    imatrix = serializers.BooleanField(help_text="It needs an importance matrix.")
+    own = serializers.BooleanField(help_text="The model is in it.")
+    note = serializers.CharField()
+    total = serializers.IntegerField(help_text="Bytes it takes under this setting.")
+    fits = serializers.BooleanField()
+
+
 class MemoryOutput(serializers.Serializer[Any]):
     """What one setting takes. ``total`` is null where a part of it is unknown."""
 
@@ -75,9 +122,19 @@ class MemoryOutput(serializers.Serializer[Any]):
     states = FigureOutput()
     compute = FigureOutput()
     total = serializers.IntegerField(allow_null=True)
+    places = PlaceOutput(
+        many=True,
+        allow_null=True,
+        help_text="The processor, then each device; null where the cache has no formula.",
+    )
     largest_context = serializers.IntegerField(
         allow_null=True,
         help_text="That fits into ``gib``; null where none does, or none was given.",
+    )
+    quants = QuantOutput(
+        many=True,
+        allow_null=True,
+        help_text="The model in every quant, the least loss first; null without ``gib``.",
     )
 
 

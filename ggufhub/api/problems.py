@@ -18,6 +18,7 @@ from rest_framework.response import Response
 
 from ggufhub.errors import UsageError
 from ggufhub.hub.idempotency import KeyInUse, KeyReused
+from ggufhub.hub.quotas import QuotaExceeded
 from ggufhub.hub.selectors import NoSuchArray
 from ggufhub.hub.uploads import Busy, StorageFull, TooLarge, UploadError, WrongOffset
 
@@ -86,6 +87,10 @@ def _problem(error: Exception) -> Problem:
             return Problem(UPLOAD_STATUS[type(error)], slug, error.message, headers)
         case UnreadablePostError():
             return Problem(HTTPStatus.BAD_REQUEST, "cut-off", "The request ended too early.")
+        case QuotaExceeded():
+            wait = error.retry_after
+            headers = {} if wait is None else {"Retry-After": str(wait)}
+            return Problem(HTTPStatus.TOO_MANY_REQUESTS, "quota-exceeded", error.message, headers)
         case UsageError():
             return Problem(HTTPStatus.BAD_REQUEST, "bad-request", error.message)
         case Http404() | ObjectDoesNotExist() | NoSuchArray() | ValidationError():

@@ -63,9 +63,7 @@ urlpatterns = [
     path("reports/<uuid:id>/layout", reports.Layout.as_view(), name="layout"),
     path("reports/<uuid:id>/bytes", header.HeaderBytes.as_view(), name="bytes"),
     path("reports/<uuid:id>/render", render.Render.as_view(), name="render"),
-    path(
-        "reports/<uuid:id>/render/<uuid:job>", render.RenderJobView.as_view(), name="render-job"
-    ),
+    path("reports/<uuid:id>/render/<uuid:job>", render.RenderJobView.as_view(), name="render-job"),
     path("reports/<uuid:id>/template", parts.Templates.as_view(), name="template"),
     path("reports/<uuid:id>/memory", parts.Memory.as_view(), name="memory"),
     path("audits", audits.Audits.as_view(), name="audits"),

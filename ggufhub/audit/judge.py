@@ -11,6 +11,7 @@ from typing import Any
 from ggufhub.audit.facts import Row, member_of
 from ggufhub.audit.groups import group, is_manifest_name
 from ggufhub.integrity.manifests import parse_manifest
+from ggufhub.integrity.signatures import parse_bundle
 from ggufhub.report.codec import Json, safe_text
 from ggufhub.rules.policy import Policy
 from ggufhub.rules.profiles import DEFAULT_PROFILE, selected_for_repositories
@@ -75,6 +76,11 @@ def make_repository(listing: Listing, rows: Iterable[Row]) -> Repository:
         members=[member_of(row) for row in rows],
         files=[_stored(entry) for entry in listing.entries],
         manifests=manifests,
+        signatures={
+            path: parse_bundle(text)
+            for path, text in listing.texts.items()
+            if path.endswith(".sig")
+        },
         cards=_cards(listing),
         declared=_declared(listing),
         parts=[_stored(entry) for entry in group(listing.entries).parts],

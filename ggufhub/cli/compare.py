@@ -5,6 +5,7 @@ import argparse
 from ggufhub.cli.codes import CLEAN, UNREADABLE
 from ggufhub.cli.screen import add_output, colours, output
 from ggufhub.cli.targets import add_network
+from ggufhub.limits import DEPTHS, HEADER
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -12,6 +13,9 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument("before", metavar="BEFORE", help="a path or link")
     parser.add_argument("after", metavar="AFTER", help="a path or link")
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text")
+    parser.add_argument(
+        "--depth", choices=DEPTHS, default=HEADER, help="full also compares the weights"
+    )
     add_output(parser)
     add_network(parser)
     parser.set_defaults(run=run)
@@ -24,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     from ggufhub.report.run import inspect_source
 
     before, after = (
-        inspect_source(source, networks=options.allow_network, arrays=True)
+        inspect_source(source, networks=options.allow_network, arrays=True, depth=options.depth)
         for source in (options.before, options.after)
     )
     document = compare(before.linked(), after.linked())

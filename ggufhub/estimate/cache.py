@@ -89,23 +89,36 @@ def cells_of(setting: Setting, window: int) -> tuple[int, int, int]:
 
 def cache_bytes(hyper: Hyperparameters, layers: Layers, setting: Setting) -> Bytes:
     """Everything a context allocates for memory. Raises ``UsageError`` as ``check`` does."""
+    each = layer_bytes(hyper, layers, setting)
+    return Bytes(
+        keys=sum(one.keys for one in each),
+        values=sum(one.values for one in each),
+        indexer=sum(one.indexer for one in each),
+        states=sum(one.states for one in each),
+    )
+
+
+def layer_bytes(hyper: Hyperparameters, layers: Layers, setting: Setting) -> list[Bytes]:
+    """What a context allocates for each layer. Raises ``UsageError`` as ``check`` does."""
     setting.check()
     cells, sliding_cells, streams = cells_of(setting, layers.window)
-    keys = values = indexer = 0
     widths = _widths(hyper, layers)
     widest = max((value for _, value in widths), default=0)
+    state = _state_elements(hyper) * STATE_BYTES * max(setting.sequences, 1)
+    found = []
     for layer, cache in enumerate(layers.caches):
-        if cache is Cache.NONE:
-            continue
-        rows = (sliding_cells if cache is Cache.WINDOW else cells) * streams
-        key, value = widths[layer]
-        # Without flash attention values are stored transposed, all layers as wide as the widest.
-        value = value if setting.flash_attention or value == 0 else widest
-        keys += row_bytes(setting.key_type, key) * rows
-        values += row_bytes(setting.value_type, value) * rows
-        indexer += _indexer_row(hyper, setting, layer) * rows
-    states = _state_elements(hyper) * STATE_BYTES * sum(layers.recurrent)
-    return Bytes(keys, values, indexer, states * max(setting.sequences, 1))
+        keys = values = indexer = 0
+        if cache is not Cache.NONE:
+            rows = (sliding_cells if cache is Cache.WINDOW else cells) * streams
+            key, value = widths[layer]
+            # Without flash attention values are stored transposed, all layers as wide as the
+            # widest.
+            value = value if setting.flash_attention or value == 0 else widest
+            keys = row_bytes(setting.key_type, key) * rows
+            values = row_bytes(setting.value_type, value) * rows
+            indexer = _indexer_row(hyper, setting, layer) * rows
+        found.append(Bytes(keys, values, indexer, state * layers.recurrent[layer]))
+    return found
 
 
 def _widths(hyper: Hyperparameters, layers: Layers) -> list[tuple[int, int]]:

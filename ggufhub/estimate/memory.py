@@ -1,7 +1,6 @@
 """The memory estimate: weights exactly, caches by formula, compute buffers approximately.
 
-Every figure says on what it rests. Placement follows llama.cpp: layers go to the device from the
-last one backwards, the input embedding stays with the processor.
+Every figure says on what it rests. ``ggufhub.estimate.placement`` tells what of it lies where.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -38,13 +37,6 @@ class Weights:
     @property
     def total(self) -> int:
         return self.input + self.output + sum(self.blocks)
-
-    def on_device(self, offloaded: int) -> int:
-        """Bytes on the device with ``offloaded`` layers there; one more takes the output too."""
-        layers = min(offloaded, len(self.blocks))
-        blocks = sum(self.blocks[len(self.blocks) - layers :]) if layers else 0
-        output = (self.input if self.tied else self.output) if offloaded > len(self.blocks) else 0
-        return blocks + output
 
 
 @dataclass(frozen=True, slots=True)

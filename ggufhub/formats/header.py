@@ -38,7 +38,7 @@ class Span:
         return self.offset + self.length
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Encoding:
     """How numbers and strings are written in one file, and the bytes themselves.
 
@@ -260,6 +260,15 @@ class Header:
     def complete(self) -> bool:
         """Whether both tables were read whole."""
         return self.tables_end is not None
+
+    def detach(self) -> None:
+        """Keep a copy of the keys' bytes in place of the window they were read through, which
+        reserves as much memory as a header may take at most. For GGUF, where all keys share it."""
+        end = max((key.end for key in self.keys), default=0)
+        copy = memoryview(bytes(self.keys[0].encoding.buffer[:end])) if self.keys else None
+        for encoding in {id(key.encoding): key.encoding for key in self.keys}.values():
+            assert copy is not None
+            encoding.buffer = copy
 
     def find(self, name: str) -> Key | None:
         """The first key with this name."""

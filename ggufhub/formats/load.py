@@ -1,6 +1,7 @@
 """From a source to a Model: recognise, read, and gather the shards that belong together."""
 
 import hashlib
+from dataclasses import replace
 
 from ggufhub.errors import BytesMissing, SourceChanged, SourceError
 from ggufhub.formats.detect import (
@@ -64,10 +65,13 @@ def _load_shards(source: ByteSource, name: ShardName, limits: Limits) -> Model:
     files: list[ModelFile] = []
     missing: dict[str, SourceError] = {}
     asked = 0
+    budget = _Budget(limits.header_bytes)
     pool = ThreadPoolExecutor(SHARDS_AT_ONCE, "shard")
     try:
         numbers = range(1, name.shards + 1)
-        tasks = [pool.submit(_load_shard, source, name, number, limits) for number in numbers]
+        tasks = [
+            pool.submit(_load_shard, source, name, number, limits, budget) for number in numbers
+        ]
         for number, task in zip(numbers, tasks, strict=True):
             found = task.result()
             if isinstance(found, SourceError):
@@ -81,21 +85,46 @@ def _load_shards(source: ByteSource, name: ShardName, limits: Limits) -> Model:
     return Model(files, _kind(files), missing, asked)
 
 
+class _Budget:
+    """Bytes that the headers of all shards together may still take: they are all kept."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def spend(self, file: ModelFile) -> None:
+        if file.header is not None:
+            self._left -= file.header.tables_end or 0
+
+    @property
+    def error(self) -> SourceError | None:
+        """Why no further shard is read; None while one may be."""
+        if self._left > 0:
+            return None
+        return SourceError("limit", "The headers of the shards before it are too large together.")
+
+
 def _load_shard(
-    source: ByteSource, name: ShardName, number: int, limits: Limits
+    source: ByteSource, name: ShardName, number: int, limits: Limits, budget: _Budget
 ) -> ModelFile | SourceError:
     """Shard ``number``, or why it cannot be had. Raises where nothing can be said without it."""
     if number == name.number:
         return load_file(source, limits)
+    if (error := budget.error) is not None:
+        return error
+    most = min(limits.header_bytes, limits.shard_header_bytes)
     try:
         with source.sibling(name.sibling(number)) as shard:
-            return load_file(shard, limits)
+            file = load_file(shard, replace(limits, header_bytes=most))
     except (BytesMissing, SourceChanged):
         raise
-    except SourceError as error:
-        if error.retry_after is not None:
+    except SourceError as failure:
+        if failure.retry_after is not None:
             raise  # the shard is there, and nothing can be said before it is read
-        return error
+        return failure
+    if file.header is not None and file.form is GGUF:
+        file.header.detach()
+    budget.spend(file)
+    return file
 
 
 def load_file(source: ByteSource, limits: Limits) -> ModelFile:
@@ -116,7 +145,7 @@ def load_file(source: ByteSource, limits: Limits) -> ModelFile:
         file.header = read_imatrix_dat(window)
         if file.header is not None:
             file.form = IMATRIX_DAT
-    file.sha256 = _digest(window)
+    file.computed = _digests(window)
     return file
 
 
@@ -140,12 +169,12 @@ def _text_model(source: ByteSource, limits: Limits) -> ModelFile | None:
         return None
 
 
-def _digest(window: Window) -> str | None:
+def _digests(window: Window) -> dict[str, str]:
     """The SHA-256 of a file so small that the first read brought all of it."""
     size = window.size
     if size is None or size > window.limits.first_read or window.filled < size:
-        return None
-    return hashlib.sha256(window.buffer[:size]).hexdigest()
+        return {}
+    return {"sha256": hashlib.sha256(window.buffer[:size]).hexdigest()}
 
 
 def _load_inside(file: ModelFile, source: ByteSource, limits: Limits) -> ModelFile:

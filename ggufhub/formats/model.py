@@ -35,14 +35,72 @@ class TensorFault:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Numbers of ``elements`` weights taken evenly from one tensor; ``zeros`` of them are 0.
+
+    Weights that are infinite or no number are left out of it.
+    """
+
+    elements: int
+    mean: float
+    deviation: float
+    least: float
+    most: float
+    zeros: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorData:
+    """What was seen of the data of one tensor, where every byte of it was read.
+
+    ``digests`` are of its bytes, in hex by algorithm. ``zero_blocks`` of its ``blocks`` have no
+    scale but zero (of float types: are zero), None where the type has no scale.
+    ``scales`` are the least and the largest magnitude of a scale (of float types: of a value),
+    those that are no finite numbers included. ``constant_rows`` of its ``rows`` hold one value
+    again and again, None where rows are too long to be looked at in one go.
+    """
+
+    tensor: Tensor
+    digests: dict[str, str]
+    blocks: int = 0
+    zero_blocks: int | None = None
+    scales: tuple[float, float] | None = None
+    rows: int = 0
+    constant_rows: int | None = None
+    sample: Sample | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What the signature beside a model says of its files, in the file ``name``.
+
+    ``problems`` tell why it makes no sense; ``unsigned`` are files beside the model that were not
+    signed, ``absent`` signed ones that are not there. ``pieces`` tells that parts of files were
+    signed, whose digests are those of no file. ``standing`` says whether the signature itself is
+    good: it begins with ``verified``, ``not verified`` or ``bad``.
+    """
+
+    name: str
+    standing: str
+    problems: tuple[str, ...] = ()
+    unsigned: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    pieces: bool = False
+
+
 @dataclass(slots=True)
 class ModelFile:
     """One file: who it is, what form it has, and its header where it is a model.
 
     ``trailing`` holds the first bytes after the last tensor where there are any and they could
     be had; ``archive`` tells what is behind a program, where the file begins with one;
-    ``sha256`` is computed from all bytes where all of them were read; ``faults`` is what is wrong
-    with the data of its tensors, in file order, None where not every byte of it was looked at.
+    ``computed`` are the digests of all bytes, in hex by algorithm, where all of them were read;
+    ``faults`` is what is wrong with the data of its tensors, in file order, None where not every
+    byte of it was looked at; ``data`` is what was seen of each tensor, ``tensor_digests`` the
+    digests of the data of all tensors as one, with ``uuid`` among them. ``manifest`` are the
+    digests of tensors that a manifest beside the file gives: of the one named, or of all (empty
+    name), each with its algorithm; ``signature`` lies beside the file that was asked for.
     """
 
     identity: Identity
@@ -50,8 +108,12 @@ class ModelFile:
     header: Header | None = None
     trailing: bytes | None = None
     archive: Archive | None = None
-    sha256: str | None = None
+    computed: dict[str, str] = field(default_factory=dict)
     faults: list[TensorFault] | None = None
+    data: list[TensorData] = field(default_factory=list)
+    tensor_digests: dict[str, str] = field(default_factory=dict)
+    manifest: dict[tuple[str, str], str] = field(default_factory=dict)
+    signature: Signature | None = None
 
     @property
     def name(self) -> str:

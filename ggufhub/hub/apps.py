@@ -9,3 +9,8 @@ class HubConfig(AppConfig):
     name = "ggufhub.hub"
     label = "hub"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from ggufhub.hub import audit_log  # needs the tables
+
+        audit_log.listen()

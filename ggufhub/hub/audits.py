@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -76,9 +77,10 @@ def _count(links: str) -> str:
 
 
 def _source(text: str) -> tuple[str, str]:
-    """The source and what is shown of it. Whether a folder may be read is the worker's to know."""
+    """The source and what is shown of it. Whether a folder may be read is the worker's to know;
+    its path may hold spaces."""
     text = text.strip()
-    if text.startswith("/"):
+    if text.startswith("/") and settings.ROOTS:
         if len(text) > URL_LENGTH or not text.isprintable():
             raise UsageError("A folder has a plain, absolute path.")
         return text, text

@@ -10,13 +10,10 @@ from functools import cache
 
 import redis
 from django.conf import settings
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+
+from ggufhub.web.redis_client import connect
 
 MINUTE_MS = 60_000
-TIMEOUT_SECONDS = 0.5
-"""A request waits no longer for a broker that says nothing."""
-
 _TAKE = """
 local now = redis.call('TIME')
 now = now[1] * 1000 + math.floor(now[2] / 1000)
@@ -83,16 +80,4 @@ def take(budget: Budget, who: str) -> Turn | None:
 
 @cache
 def _script() -> redis.commands.core.Script:
-    return _client(settings.BROKER_URL).register_script(_TAKE)
-
-
-def _client(url: str) -> redis.Redis:
-    # The queue's library has names of its own for a unix socket and for the database on it.
-    url = url.replace("redis+socket:", "unix:", 1).replace("virtual_host=", "db=", 1)
-    return redis.Redis.from_url(
-        url,
-        socket_timeout=TIMEOUT_SECONDS,
-        socket_connect_timeout=TIMEOUT_SECONDS,
-        # Once more at once: the broker may have been restarted since the last call.
-        retry=Retry(NoBackoff(), 1),
-    )
+    return connect(settings.BROKER_URL).register_script(_TAKE)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from ggufhub.hub import idempotency, renders, shared, uploads, webhooks
+from ggufhub.hub import audit_log, checkpoints, idempotency, renders, shared, uploads, webhooks
 
 
 class Pruned(NamedTuple):
@@ -12,11 +12,15 @@ class Pruned(NamedTuple):
     uploads: int
     shared: int
     deliveries: int
+    events: int
 
 
 def prune(now: datetime) -> Pruned:
     """Delete uploads nobody has touched for long, arrays and blocks of headers that no report
-    holds, deliveries that are over, rendered conversations, and old keys of submissions."""
+    holds, deliveries that are over, old security events, rendered conversations, checkpoints, and
+    old keys of submissions."""
     idempotency.prune(now)
     renders.prune(now)
-    return Pruned(uploads.prune(now), shared.prune(now), webhooks.prune(now))
+    checkpoints.prune()
+    events = audit_log.prune(now)
+    return Pruned(uploads.prune(now), shared.prune(now), webhooks.prune(now), events)

@@ -4,6 +4,8 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from django.conf import settings
+
 from ggufhub.errors import UsageError
 
 URL_LENGTH = 4096
@@ -33,7 +35,7 @@ def parse_source(text: str) -> Link:
     to find out, who opens it.
     """
     target = _clean(text)
-    if target.startswith("/"):
+    if target.startswith("/") and settings.ROOTS:
         return Link(target, target, target.rpartition("/")[2])
     if _MODEL_NAME.fullmatch(target):
         return Link(target, target, unquote(target.rstrip("/").rpartition("/")[2]))

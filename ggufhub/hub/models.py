@@ -388,11 +388,13 @@ class Delivery(models.Model):
         return "given up" if self.next_at is None else "pending"
 
 
+from ggufhub.hub.audit_log_models import SecurityEvent  # noqa: E402, F401
 from ggufhub.hub.audit_models import (  # noqa: E402, F401  (tables too)
     Audit,
     AuditItem,
     Place,
     Schedule,
 )
+from ggufhub.hub.checkpoint_models import Checkpoint  # noqa: E402, F401
 from ggufhub.hub.header_models import HeaderBlock, StoredHeader  # noqa: E402, F401  (tables too)
 from ggufhub.hub.render_models import RenderJob  # noqa: E402, F401

@@ -15,7 +15,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from ggufhub.errors import UsageError
-from ggufhub.hub import queue, storing
+from ggufhub.hub import audit_log, queue, quotas, storing
 from ggufhub.hub.headers import Kept
 from ggufhub.hub.links import parse_source
 from ggufhub.hub.models import OPEN_STATES, Inspection, Report, Shard, State, Upload
@@ -52,7 +52,8 @@ def submit_url(
 ) -> Inspection:
     """Queue the inspection of a link, of a name such as ``hf://…``, ``ollama://…``,
     ``owner/repository``, or of a file of this server. ``UsageError`` if it is none of them.
-    ``expected`` holds the digests (hex) the file must have, by algorithm. With ``force`` no earlier report of the same file will do.
+    ``expected`` holds the digests (hex) the file must have, by algorithm. With ``force`` no
+    earlier report of the same file will do. ``QuotaExceeded`` where the owner has had enough.
 
     Whether the address may be fetched is the worker's decision, at the moment it connects.
     """
@@ -123,6 +124,7 @@ def _in_order(uploads: Sequence[Upload]) -> list[Upload]:
 
 @transaction.atomic
 def _queue(shards: Sequence[Upload] = (), **fields: Any) -> Inspection:
+    quotas.check_inspection(fields["owner"])
     uploads = [fields["upload"], *shards] if "upload" in fields else []
     files = [(upload.name, upload.size) for upload in uploads]
     lane = fields["depth"]
@@ -145,11 +147,27 @@ def send(inspection_id: UUID, lane: str) -> bool:
     return sent
 
 
+@transaction.atomic
 def cancel(inspection: Inspection) -> bool:
     """Stop an inspection that is not final; False if it already was. A worker notices soon."""
     changed = Inspection.objects.filter(pk=inspection.pk, state__in=OPEN_STATES).update(
         state=State.CANCELLED, finished=timezone.now(), lease_until=None, needs_until=None
     )
+    if changed:
+        audit_log.note("inspection.cancelled", inspection.pk)
+    return bool(changed)
+
+
+@transaction.atomic
+def run_again(inspection: Inspection) -> bool:
+    """Queue an inspection that failed once more, as if it were new; False if it did not fail."""
+    changed = Inspection.objects.filter(pk=inspection.pk, state=State.FAILED).update(
+        state=State.QUEUED, error_code="", error_message="", finished=None, sent_at=None,
+        losses=0, postponed=0,
+    )  # fmt: skip
+    if changed:
+        audit_log.note("admin.ran-again", inspection.pk)
+        _send_after_commit(inspection.pk, inspection.lane)
     return bool(changed)
 
 
@@ -371,6 +389,11 @@ def time_out(inspection_id: UUID | str) -> None:
 
 
 def expire(now: datetime) -> None:
-    """Count as lost every running row whose lease ran out."""
-    for row in Inspection.objects.filter(state=State.RUNNING, lease_until__lt=now):
+    """Count as lost every running row whose lease ran out.
+
+    A lease that ends later than any that is given now was given before the clock was set back, by
+    a worker that has not renewed it since.
+    """
+    over = Q(lease_until__lt=now) | Q(lease_until__gt=now + 2 * LEASE)
+    for row in Inspection.objects.filter(over, state=State.RUNNING):
         _lose(row)

@@ -2,15 +2,18 @@
 
 import hashlib
 import hmac
+import logging
 import secrets
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from ggufhub.errors import UsageError
+from ggufhub.hub import audit_log
 from ggufhub.hub.models import ApiToken
 from ggufhub.hub.owners import own
 from ggufhub.hub.values import clip
@@ -24,7 +27,10 @@ MOST_DAYS = 3650
 NOTED_EVERY = timedelta(minutes=1)
 """``last_used`` is no more exact than this: a write for every read would be one too many."""
 
+log = logging.getLogger(__name__)
 
+
+@transaction.atomic
 def create(
     *, owner: Any, name: str, scopes: Collection[str], days: int | None = None
 ) -> tuple[ApiToken, str]:
@@ -50,6 +56,7 @@ def create(
         scopes=[scope for scope in SCOPES if scope in scopes],
         expires=None if days is None else timezone.now() + timedelta(days=days),
     )
+    audit_log.note("token.made", token.pk, owner=owner.get_username(), scopes=token.scopes)
     return token, f"{PREFIX}_{token.pk}_{secret}"
 
 
@@ -82,8 +89,10 @@ def of(owner: Any) -> Any:
     return own(ApiToken.objects.all(), owner)
 
 
+@transaction.atomic
 def revoke(token: ApiToken) -> None:
     """From now on it opens nothing."""
+    audit_log.note("token.revoked", token.pk, owner=token.owner.get_username())
     token.delete()
 
 
@@ -95,4 +104,8 @@ def _digest(secret: str) -> str:
 def _note_use(token: ApiToken) -> None:
     now = timezone.now()
     if token.last_used is None or token.last_used < now - NOTED_EVERY:
-        ApiToken.objects.filter(pk=token.pk).update(last_used=now)
+        try:
+            ApiToken.objects.filter(pk=token.pk).update(last_used=now)
+        except DatabaseError as error:
+            # A database that is full can still be read.
+            log.warning("the use of a token was not noted: %s", error)

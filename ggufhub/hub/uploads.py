@@ -7,7 +7,6 @@ says how many bytes count: what a crash left behind them is cut off by the next 
 import errno
 import fcntl
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -20,6 +19,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from ggufhub.errors import GgufHubError, UsageError
+from ggufhub.hub import quotas
 from ggufhub.hub.models import LARGEST, OPEN_STATES, Upload
 from ggufhub.hub.services import bytes_arrived
 from ggufhub.hub.values import clip
@@ -28,9 +28,6 @@ from ggufhub.limits import MIB, Limits
 BLOCK = 1 * MIB
 SAVE_EVERY = 32 * MIB
 """A killed server loses at most this much of an upload."""
-
-DISK_RESERVE = 512 * MIB
-"""Room the database and the queue must keep."""
 
 
 class Readable(Protocol):
@@ -81,14 +78,26 @@ def create_upload(*, owner: Any, name: str, size: int, header_only: bool = False
     """A new, empty upload of a file of ``size`` bytes.
 
     ``UsageError`` for a size that is none, ``TooLarge`` beyond the limit for whole files,
-    ``StorageFull`` where the disk has no room for it.
+    ``StorageFull`` where the disk has no room for it, ``QuotaExceeded`` where its owner has none.
     """
     most = _checked(size, header_only)
-    if shutil.disk_usage(settings.UPLOAD_DIR).free < most + DISK_RESERVE:
+    if not quotas.disk_has_room(most):
         raise StorageFull
-    upload = _create(owner, name, size, header_only=header_only)
-    os.close(os.open(upload.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    with transaction.atomic(), _room():
+        upload = _create(owner, name, size, header_only=header_only)
+        os.close(os.open(upload.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     return upload
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """``StorageFull`` where the system says that bytes, files or the user's share are used up."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull from None
+        raise
 
 
 def take_over(*, owner: Any, name: str, path: Path, size: int) -> Upload:
@@ -115,6 +124,7 @@ def _checked(size: int, header_only: bool) -> int:
 def _create(owner: Any, name: str, size: int, **facts: Any) -> Upload:
     # A browser may send a whole path; only the last part names the file.
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    quotas.check_upload(owner, 0 if facts.get("header_only") else size)
     return Upload.objects.create(owner=owner, name=clip(last or "upload", 255), size=size, **facts)
 
 
@@ -132,6 +142,8 @@ def append(upload: Upload, *, offset: int, stream: Readable, length: int) -> int
         most = capacity(size=upload.size, header_only=upload.header_only)
         if offset + length > most:
             raise TooLarge(most)
+        if not quotas.disk_has_room(length):
+            raise StorageFull
         os.ftruncate(handle, offset)
         _copy(upload, handle, stream, length)
     return upload.received
@@ -157,16 +169,13 @@ def _copy(upload: Upload, handle: int, stream: Readable, length: int) -> None:
     end, saved = upload.received + length, upload.received
     position = saved
     try:
-        while position < end and (block := stream.read(min(BLOCK, end - position))):
-            _write(handle, block, position)
-            position += len(block)
-            if position - saved >= SAVE_EVERY:
-                _save(upload, position)
-                saved = position
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFull from None
-        raise
+        with _room():
+            while position < end and (block := stream.read(min(BLOCK, end - position))):
+                _write(handle, block, position)
+                position += len(block)
+                if position - saved >= SAVE_EVERY:
+                    _save(upload, position)
+                    saved = position
     finally:
         # Also when the client is gone: it will ask how much came and go on from there.
         _save(upload, position)

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from ggufhub.errors import UsageError
-from ggufhub.hub import queue
+from ggufhub.hub import audit_log, queue
 from ggufhub.hub.links import parse_link
 from ggufhub.hub.models import OPEN_STATES, Audit, Delivery, Inspection, Webhook
 from ggufhub.hub.owners import owned
@@ -43,6 +43,7 @@ KEPT = timedelta(days=30)
 BATCH = 200
 
 
+@transaction.atomic
 def create(*, owner: Any, url: str) -> Webhook:
     """A new webhook with its secret. ``UsageError`` for what is no link, or too many of them.
 
@@ -51,21 +52,32 @@ def create(*, owner: Any, url: str) -> Webhook:
     link = parse_link(url)
     if Webhook.objects.filter(owner=owner).count() >= MOST_PER_USER:
         raise UsageError(f"A user has at most {MOST_PER_USER} webhooks. Delete one first.")
-    return Webhook.objects.create(
+    webhook = Webhook.objects.create(
         owner=owner, url=link.target, locator=link.locator, secret=_new_secret()
     )
+    audit_log.note("webhook.made", webhook.pk, locator=webhook.locator)
+    return webhook
 
 
 def _new_secret() -> str:
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
+@transaction.atomic
 def rotate(webhook: Webhook, now: datetime) -> Webhook:
     """Give it a new secret. For a day both sign, so that the receiver may change in peace."""
     webhook.old_secret, webhook.old_until = webhook.secret, now + BOTH_SIGN
     webhook.secret = _new_secret()
     webhook.save(update_fields=["secret", "old_secret", "old_until"])
+    audit_log.note("webhook.rotated", webhook.pk)
     return webhook
+
+
+@transaction.atomic
+def delete(webhook: Webhook) -> None:
+    """From now on it is told nothing."""
+    audit_log.note("webhook.deleted", webhook.pk, locator=webhook.locator)
+    webhook.delete()
 
 
 def ping(webhook: Webhook) -> Delivery:

@@ -5,8 +5,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ggufhub.errors import SourceError
-from ggufhub.formats.model import Model, ModelFile
-from ggufhub.integrity.manifests import is_manifest, parse_manifest
+from ggufhub.formats.model import Model, ModelFile, Signature
+from ggufhub.integrity.certificates import verify
+from ggufhub.integrity.manifests import Manifest, is_manifest, parse_manifest
+from ggufhub.integrity.signatures import MOST_BYTES as SIGNATURE_BYTES
+from ggufhub.integrity.signatures import NAMES as SIGNATURE_NAMES
+from ggufhub.integrity.signatures import SHARDS, Signed, parse_bundle
 from ggufhub.limits import MIB
 from ggufhub.sources.base import EXPECTED, ByteSource, Digest, Layer
 
@@ -16,6 +20,11 @@ MANIFEST_BYTES = 1 * MIB
 MOST_MANIFESTS = 4
 """Checksum files read for one model."""
 
+IN_MANIFEST = "in a manifest"
+SIGNED = "in a signature"
+COMPUTED = "computed from all bytes"
+"""Bases of digests."""
+
 LAYER_BYTES = 64 * 1024
 """The largest template seen in a model is 12 KB."""
 
@@ -24,35 +33,66 @@ LAYER_FILES = ("template", "system", "params")
 
 
 def add_evidence(model: Model, source: ByteSource, expected: Mapping[str, str]) -> None:
-    """Give every file of ``model`` the digests known of it, each with its basis.
+    """Give every file of ``model`` the digests others give for it, each with its basis, and those
+    of its tensors; and the file that was asked for the signature beside it.
 
     ``expected`` holds the user's own, by algorithm, of the file that was asked for (of the model
     inside, where that is a program with a model in it). What cannot
     be read beside the model is left out: it is no fault of the model.
     """
     names = _names_beside(source)
-    manifests = {
-        name: parse_manifest(text, name)
-        for name in [n for n in names if any(is_manifest(n, f.name) for f in model.files)][
-            :MOST_MANIFESTS
-        ]
-        if (text := _text(source, name, MANIFEST_BYTES)) is not None
-    }
+    manifests = _manifests(model, source, names)
+    signed = _signature(model, source, names)
     for file in model.files:
-        found = [
-            Digest(entry.algorithm, entry.value, "in a manifest")
-            for name, manifest in manifests.items()
-            if is_manifest(name, file.name)
-            for entry in manifest.about(file.name)
-        ]
+        found = []
+        for name, manifest in manifests.items():
+            if is_manifest(name, file.name):
+                about = manifest.about(file.name)
+                found += [Digest(entry.algorithm, entry.value, IN_MANIFEST) for entry in about]
+                file.manifest |= manifest.tensors_of(file.name)
+        resource = None if signed is None else signed.about(file.name)
+        if resource is not None:
+            found.append(Digest(resource.algorithm, resource.digest, SIGNED))
         if file is model.opened:
             found += [Digest(name, hexes, EXPECTED) for name, hexes in expected.items()]
-        if file.sha256 is not None:
-            found.append(Digest("sha256", file.sha256, "computed from all bytes"))
         _add_digests(file, found)
     opened = model.opened
     if not opened.identity.layers:
         opened.identity = replace(opened.identity, layers=_layers(source, names))
+
+
+def add_computed(model: Model) -> None:
+    """Give every file the digests that were computed from all its bytes."""
+    for file in model.files:
+        _add_digests(file, [Digest(name, of, COMPUTED) for name, of in file.computed.items()])
+
+
+def _manifests(model: Model, source: ByteSource, names: list[str]) -> dict[str, Manifest]:
+    """The checksum files that may speak of a file of the model, by name."""
+    about = [name for name in names if any(is_manifest(name, file.name) for file in model.files)]
+    texts = {name: _text(source, name, MANIFEST_BYTES) for name in about[:MOST_MANIFESTS]}
+    return {name: parse_manifest(text, name) for name, text in texts.items() if text is not None}
+
+
+def _signature(model: Model, source: ByteSource, names: list[str]) -> Signed | None:
+    """What the bundle beside the model says; the file that was asked for is told as well."""
+    name = next((name for name in SIGNATURE_NAMES if name in names), None)
+    text = None if name is None else _text(source, name, SIGNATURE_BYTES)
+    if name is None or text is None:
+        return None
+    signed = parse_bundle(text)
+    beside = [other for other in names if other != name and not signed.covers(other)]
+    here = {*names, *(file.name for file in model.files)}
+    absent = [other for other in signed.names if "/" not in other and other not in here]
+    model.opened.signature = Signature(
+        name=name,
+        standing=verify(text, signed.material),
+        problems=tuple(signed.problems),
+        unsigned=tuple(beside),
+        absent=tuple(absent),
+        pieces=signed.method == SHARDS,
+    )
+    return signed
 
 
 def _add_digests(file: ModelFile, found: list[Digest]) -> None:

@@ -3,7 +3,14 @@
 import re
 from dataclasses import dataclass, field
 
-ALGORITHMS = {32: "md5", 40: "sha1", 64: "sha256", 96: "sha384", 128: "sha512"}
+ALGORITHMS = {
+    32: "md5",
+    40: "sha1",
+    56: "sha224",
+    64: "sha256",
+    96: "sha384",
+    128: "sha512",
+}
 """Digest algorithms by the number of hex digits."""
 
 GENERAL_NAMES = frozenset(
@@ -21,15 +28,19 @@ MOST_LINES = 100_000
 """Lines read from one manifest; a listing of tensors holds three for each."""
 
 _GNU = re.compile(r"(\\?)([0-9A-Fa-f]{32,128})(?:[ \t]+\*?(.+))?")
-_BSD = re.compile(r"(MD5|SHA1|SHA256|SHA384|SHA512) ?\((.+)\) ?= ?([0-9A-Fa-f]{32,128})")
+_BSD = re.compile(r"([A-Za-z][A-Za-z0-9/-]{1,23}) ?\((.+)\) ?= ?([0-9A-Fa-f]{8,256})")
 _TENSORS = re.compile(r"(xxh64|sha1|sha256|uuid) {2,}([0-9a-f-]{16,64}) {2}(.+)")
 _ESCAPES = {"\\\\": "\\", "\\n": "\n", "\\r": "\r"}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One digest of one file. ``tensors`` marks what llama-gguf-hash prints: digests of tensor
-    data, which say nothing about the bytes of the file as a whole."""
+    """One digest of one file, or of its data; ``algorithm`` may be one that nobody here knows.
+
+    ``tensors`` marks what llama-gguf-hash prints: digests of tensor data, which say nothing about
+    the bytes of the file as a whole. Such a name is the file's path where the tool ran, or that
+    with a colon and the name of a tensor.
+    """
 
     name: str
     algorithm: str
@@ -48,10 +59,18 @@ class Manifest:
         """The digests of the file called ``name`` in the manifest's own folder."""
         return [entry for entry in self.entries if entry.name == name and not entry.tensors]
 
+    def tensors_of(self, name: str) -> dict[tuple[str, str], str]:
+        """Digests of the tensor data of the file called ``name``, by tensor and algorithm; the
+        empty name stands for all tensors as one."""
+        whole = re.compile(rf"(?:.*[/\\])?{re.escape(name)}(?::(.*))?", re.DOTALL)
+        pairs = [(whole.fullmatch(entry.name), entry) for entry in self.entries if entry.tensors]
+        return {(match[1] or "", entry.algorithm): entry.value for match, entry in pairs if match}
+
 
 def is_manifest(name: str, file: str) -> bool:
     """Whether ``name`` is a checksum file that may speak about ``file``."""
-    return name.lower() in GENERAL_NAMES or name in [file + suffix for suffix in OWN_SUFFIXES]
+    own = [file + suffix for suffix in OWN_SUFFIXES]
+    return name.lower() in GENERAL_NAMES or name in [*own, file.removesuffix(".gguf") + ".manifest"]
 
 
 def parse_manifest(text: str, name: str) -> Manifest:
@@ -77,11 +96,13 @@ def parse_manifest(text: str, name: str) -> Manifest:
 def _entry(line: str, about: str) -> Entry | None:
     tensors = _TENSORS.fullmatch(line)
     if tensors:
-        return _named(tensors[3], tensors[1], tensors[2], tensors=True)
+        # Its name is only compared, never opened, so it may lead anywhere.
+        return Entry(tensors[3], tensors[1], tensors[2].lower(), tensors=True)
     bsd = _BSD.fullmatch(line)
     if bsd:
-        algorithm = ALGORITHMS.get(len(bsd[3]))
-        return _named(bsd[2], bsd[1].lower(), bsd[3]) if algorithm == bsd[1].lower() else None
+        algorithm = bsd[1].lower()
+        known = ALGORITHMS.get(len(bsd[3])) == algorithm or algorithm not in ALGORITHMS.values()
+        return _named(bsd[2], algorithm, bsd[3]) if known else None
     gnu = _GNU.fullmatch(line)
     if gnu is None or len(gnu[2]) not in ALGORITHMS:
         return None
@@ -91,9 +112,9 @@ def _entry(line: str, about: str) -> Entry | None:
     return _named(name, ALGORITHMS[len(gnu[2])], gnu[2])
 
 
-def _named(name: str, algorithm: str, value: str, tensors: bool = False) -> Entry | None:
+def _named(name: str, algorithm: str, value: str) -> Entry | None:
     """The entry, unless its name leads out of the folder the manifest lies in."""
     name = name.removeprefix("./")
     if not name or name.startswith(("/", "~")) or ".." in re.split(r"[/\\]", name):
         return None
-    return Entry(name, algorithm, value.lower(), tensors)
+    return Entry(name, algorithm, value.lower())

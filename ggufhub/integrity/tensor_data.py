@@ -1,57 +1,54 @@
-"""Which bytes of a file belong to which tensor, and what is wrong with the data of each."""
+"""What is in the data of tensors: faults, and what is worth knowing about each."""
 
-from dataclasses import dataclass
-
-from ggufhub.formats.header import Header, Span, Tensor
-from ggufhub.formats.model import FaultKind, TensorFault
+from ggufhub.formats.header import Header, Span
+from ggufhub.formats.model import FaultKind, TensorData, TensorFault
 from ggufhub.formats.tensor_types import TENSOR_TYPES
 from ggufhub.formats.values import ByteOrder
+from ggufhub.integrity.rows import Piece, Row, Walk
+from ggufhub.integrity.sampling import MOST_TENSORS, Sampler
 from ggufhub.integrity.validity import REFUSED, BlockCheck
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A tensor and where in the file its data is."""
-
-    tensor: Tensor
-    data: Span
 
 
 class DataCheck:
     """Looks at the tensors of a GGUF file while its bytes pass in order.
 
-    ``faults`` grows in file order. A tensor that begins inside another one is left out: such a
-    table is wrong by itself, and a made-up one could have every byte looked at a million times.
+    ``faults`` and ``data`` grow in file order; the digests in ``data`` are put in by the reader.
     """
 
-    def __init__(self, header: Header | None) -> None:
+    def __init__(self, header: Header | None, rows: list[Row]) -> None:
         self.faults: list[TensorFault] = []
-        self._order = ByteOrder.LITTLE
-        self._rows: list[_Row] = []
-        self._next = 0
+        self.data: list[TensorData] = []
+        self.walk = Walk(rows)
+        self._order = (header.byte_order if header else None) or ByteOrder.LITTLE
         self._check: BlockCheck | None = None
-        if header is not None and header.format == "gguf" and header.data_offset is not None:
-            self._order = header.byte_order or ByteOrder.LITTLE
-            self._rows = _rows(header.tensors, header.data_offset)
+        self._sampler: Sampler | None = None
 
     def feed(self, offset: int, data: memoryview) -> None:
         """Look at the bytes of the file from ``offset``, which follow those before."""
-        end = offset + len(data)
-        while self._next < len(self._rows):
-            row = self._rows[self._next]
-            if row.data.offset >= end and row.data.length:
-                return
-            if self._check is None:
-                self._check = BlockCheck(TENSOR_TYPES[row.tensor.type], self._order)
-            self._check.feed(data[max(row.data.offset - offset, 0) : max(row.data.end - offset, 0)])
-            if row.data.end > end:
-                return
-            self._finish(row, self._check)
-            self._check = None
-            self._next += 1
+        for piece in self.walk.pieces(offset, data):
+            self._look(piece)
 
-    def _finish(self, row: _Row, check: BlockCheck) -> None:
-        """Note what is wrong with a tensor of which every byte was seen."""
+    def resume(self, faults: list[TensorFault], data: list[TensorData]) -> None:
+        """Go on after as many tensors as there are ``data``."""
+        self.faults, self.data = list(faults), list(data)
+        self.walk.next = len(data)
+
+    def _look(self, piece: Piece) -> None:
+        tensor = piece.row.tensor
+        if self._check is None:
+            kind = TENSOR_TYPES[tensor.type]
+            columns = tensor.shape[0] if tensor.shape else 1
+            self._check = BlockCheck(kind, self._order, columns)
+            total = (tensor.bytes or 0) // kind.size
+            sampled = len(self.data) < MOST_TENSORS
+            self._sampler = Sampler(kind, self._order, total) if sampled else None
+        self._check.feed(piece.data, self._sampler.see if self._sampler else None)
+        if piece.last:
+            self._finish(piece.row, self._check)
+            self._check = self._sampler = None
+
+    def _finish(self, row: Row, check: BlockCheck) -> None:
+        """Note what there is to say of a tensor of which every byte was seen."""
         first = check.first
         if check.type.name in REFUSED:
             self._note(FaultKind.REFUSED, row, row.data, 0, check.seen, check.seen)
@@ -61,20 +58,20 @@ class DataCheck:
             self._note(kind, row, span, first.index, check.bad, check.seen)
         elif check.seen and check.zero:
             self._note(FaultKind.ZERO, row, row.data, 0, check.seen, check.seen)
+        self.data.append(
+            TensorData(
+                tensor=row.tensor,
+                digests={},
+                blocks=check.seen,
+                zero_blocks=check.zero_blocks if check.counts_zeros else None,
+                scales=check.scales,
+                rows=row.tensor.elements // max(check.columns, 1),
+                constant_rows=check.constant_rows if check.by_rows else None,
+                sample=self._sampler.sample() if self._sampler else None,
+            )
+        )
 
     def _note(
-        self, kind: FaultKind, row: _Row, span: Span, block: int, blocks: int, total: int
+        self, kind: FaultKind, row: Row, span: Span, block: int, blocks: int, total: int
     ) -> None:
         self.faults.append(TensorFault(kind, row.tensor, span, block, blocks, total))
-
-
-def _rows(tensors: list[Tensor], start: int) -> list[_Row]:
-    """The tensors in the order of their data, without those that begin inside another one."""
-    rows: list[_Row] = []
-    end = start
-    for tensor in sorted(tensors, key=lambda tensor: tensor.offset):
-        place = start + tensor.offset
-        if tensor.bytes is not None and place >= end:
-            rows.append(_Row(tensor, Span(place, tensor.bytes)))
-            end = place + tensor.bytes
-    return rows

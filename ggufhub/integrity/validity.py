@@ -6,6 +6,7 @@ is read here as an unsigned integer without its sign: it is infinite or no numbe
 value on, which is one comparison for a whole array.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +14,9 @@ import numpy as np
 from ggufhub.formats.tensor_types import TensorType
 from ggufhub.formats.values import ByteOrder
 from ggufhub.limits import KIB
+
+Seen = Callable[[int, np.ndarray], None]
+"""Gets the index of the first of some whole blocks, and the blocks as rows of bytes."""
 
 PIECE = 256 * KIB
 """Bytes looked at in one go: numpy's intermediate arrays then stay in the processor's cache."""
@@ -22,13 +26,23 @@ PIECE = 256 * KIB
 class Number:
     """A kind of number: ``width`` bytes, of which ``mask`` leaves out the sign.
 
-    From ``least`` on the bits are refused; above ``infinity`` they are no number.
+    From ``least`` on the bits are refused; above ``infinity`` they are no number. ``zero`` tells
+    whether bits of zero are the number zero.
     """
 
     width: int
     mask: int
     least: int
     infinity: int
+    zero: bool = True
+
+    def value(self, bits: int) -> float:
+        """The magnitude that ``bits`` stand for."""
+        if self is E8M0:
+            return float(2.0 ** (bits - 127))
+        if self is BF16:
+            return float(np.uint32(bits << 16).view(np.float32))
+        return float(np.array([bits], f"u{self.width}").view(f"f{self.width}")[0])
 
 
 F16 = Number(2, 0x7FFF, 0x7C00, 0x7C00)
@@ -37,7 +51,7 @@ F32 = Number(4, 0x7FFF_FFFF, 0x7F80_0000, 0x7F80_0000)
 F64 = Number(8, 0x7FFF_FFFF_FFFF_FFFF, 0x47EF_FFFF_F000_0000, 0x7FF0_0000_0000_0000)
 """The reference narrows to float first, so what rounds beyond the largest float is infinite."""
 
-E8M0 = Number(1, 0xFF, 0xFF, 0xFE)
+E8M0 = Number(1, 0xFF, 0xFF, 0xFE, zero=False)
 """The exponent byte of MXFP4: it has no infinity, and 255 is no number."""
 
 
@@ -51,20 +65,16 @@ class Scale:
     nibbles: bool = False
 
     def bits(self, blocks: np.ndarray, order: ByteOrder) -> np.ndarray:
-        """The number of every block (rows of bytes) as an unsigned integer."""
+        """The number of every block (rows of bytes) as an unsigned integer, without its sign."""
         if self.nibbles:
             words = blocks[:, self.at : self.at + 8].copy().view(f"{order.prefix}u2")
             parts = (words[:, 0] >> 12, words[:, 1] >> 8 & 0xF0, words[:, 2] >> 4 & 0xF00)
-            return parts[0] | parts[1] | parts[2] | words[:, 3] & 0xF000
+            return (parts[0] | parts[1] | parts[2] | words[:, 3] & 0xF000) & self.number.mask
         code = f"{order.prefix}u{self.number.width}"
         kind = np.dtype(
             {"names": ["n"], "formats": [code], "offsets": [self.at], "itemsize": blocks.shape[1]}
         )
-        return blocks.view(kind)["n"][:, 0]
-
-    def wrong(self, blocks: np.ndarray, order: ByteOrder) -> np.ndarray:
-        """For each block whether the number is infinite or none."""
-        return (self.bits(blocks, order) & self.number.mask) >= self.number.least
+        return blocks.view(kind)["n"][:, 0] & self.number.mask
 
 
 _D = (Scale(F16),)
@@ -105,20 +115,31 @@ class BadBlock:
     infinite: bool
 
 
+SHORT_ROW = 32
+"""Elements below which a row that holds one value says nothing: the smallest block has as many."""
+
+
 @dataclass(slots=True)
 class BlockCheck:
     """Looks at the data of one tensor while it passes, in pieces of any size.
 
-    ``bad`` counts wrong blocks among the ``seen``; ``zero`` stays True as long as every byte was
-    zero; ``rest`` holds the bytes of a block that is not whole yet.
+    ``columns`` are the elements of one row. ``bad`` counts wrong blocks among the ``seen``;
+    ``zero`` stays True as long as every byte was zero; ``zero_blocks`` and ``constant_rows`` count
+    as ``TensorData`` says. ``least`` and ``most`` are the bits of the smallest and the largest
+    scale; ``rest`` holds the bytes of a block or row that is not whole yet.
     """
 
     type: TensorType
     order: ByteOrder
+    columns: int = 0
     seen: int = 0
     bad: int = 0
     first: BadBlock | None = None
     zero: bool = True
+    zero_blocks: int = 0
+    constant_rows: int = 0
+    least: int | None = None
+    most: int = 0
     rest: bytes = field(default=b"", repr=False)
 
     @property
@@ -126,42 +147,91 @@ class BlockCheck:
         """What the reference would say of the data so far."""
         return self.bad == 0 and not self.rest and self.type.name not in REFUSED
 
-    def feed(self, data: memoryview) -> None:
-        """Look at the next bytes of the tensor."""
-        size = self.type.size
+    @property
+    def counts_zeros(self) -> bool:
+        """Whether the type has a scale, or values, that can be zero."""
+        scales = SCALES.get(self.type.name)
+        return bool(scales) and all(scale.number.zero for scale in scales or ())
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether rows are looked at as such: they are long enough to tell, and fit in a piece."""
+        return self.counts_zeros and self.columns >= SHORT_ROW and self._row <= PIECE
+
+    @property
+    def scales(self) -> tuple[float, float] | None:
+        """The least and the largest magnitude of a scale; None where one is wrong or none is."""
+        if self.least is None or self.bad:
+            return None
+        number = SCALES[self.type.name][0].number
+        return number.value(self.least), number.value(self.most)
+
+    @property
+    def _row(self) -> int:
+        """Bytes of one row."""
+        return self.columns // self.type.block * self.type.size
+
+    def feed(self, data: memoryview, seen: Seen | None = None) -> None:
+        """Look at the next bytes of the tensor. ``seen`` gets every piece of whole blocks."""
+        unit = self._row if self.by_rows else self.type.size
         if self.rest:
-            missing = size - len(self.rest)
+            missing = unit - len(self.rest)
             self.rest += data[:missing]
-            if len(self.rest) < size:
+            if len(self.rest) < unit:
                 return
-            self._look(memoryview(self.rest))
+            self._look(memoryview(self.rest), seen)
             data = data[missing:]
-        whole = len(data) - len(data) % size
-        step = PIECE // size * size
+        whole = len(data) - len(data) % unit
+        step = PIECE // unit * unit
         for at in range(0, whole, step):
-            self._look(data[at : min(at + step, whole)])
+            self._look(data[at : min(at + step, whole)], seen)
         self.rest = bytes(data[whole:])
 
-    def _look(self, data: memoryview) -> None:
+    def _look(self, data: memoryview, seen: Seen | None) -> None:
         """Look at whole blocks."""
         blocks = np.frombuffer(data, np.uint8).reshape(-1, self.type.size)
         if self.zero:
             self.zero = not blocks.any()
+        if seen is not None:
+            seen(self.seen, blocks)
         scales = SCALES.get(self.type.name, ())
-        wrong = [scale.wrong(blocks, self.order) for scale in scales]
-        if any(column.any() for column in wrong):
-            either = np.logical_or.reduce(wrong)
+        if scales and len(blocks):
+            self._weigh(blocks, [scale.bits(blocks, self.order) for scale in scales])
+        self.seen += len(blocks)
+
+    def _weigh(self, blocks: np.ndarray, columns: list[np.ndarray]) -> None:
+        """Look at the numbers of whole blocks, one column for each number of a block."""
+        number = SCALES[self.type.name][0].number
+        least, most = int(columns[0].min()), int(columns[0].max())
+        self.least = least if self.least is None else min(self.least, least)
+        self.most = max(self.most, most)
+        if max(most, *(int(column.max()) for column in columns)) >= number.least:
+            either = np.logical_or.reduce([column >= number.least for column in columns])
             self.bad += int(either.sum())
             if self.first is None:
                 self.first = self._describe(blocks, int(either.argmax()))
-        self.seen += len(blocks)
+        if self.counts_zeros and least == 0:
+            self._count_zeros(np.logical_and.reduce([column == 0 for column in columns]))
+        if self.by_rows and self.type.block == 1:
+            self._count_constant(blocks.view(f"u{number.width}").reshape(-1, self.columns))
+
+    def _count_zeros(self, zero: np.ndarray) -> None:
+        self.zero_blocks += int(zero.sum())
+        if self.by_rows and self.type.block > 1:
+            per_row = self.columns // self.type.block
+            self.constant_rows += int(zero.reshape(-1, per_row).all(1).sum())
+
+    def _count_constant(self, rows: np.ndarray) -> None:
+        """Count rows of one value; three of each tell whether the rest is worth a look."""
+        first, middle, last = rows[:, 0], rows[:, rows.shape[1] // 2], rows[:, -1]
+        alike = rows[(first == middle) & (first == last)]
+        self.constant_rows += int((alike == alike[:, :1]).all(1).sum())
 
     def _describe(self, blocks: np.ndarray, index: int) -> BadBlock:
         """The wrong block at ``index`` of this piece; of two wrong numbers the first counts."""
         block = blocks[index : index + 1]
-        scales = SCALES[self.type.name]
-        scale = next(scale for scale in scales if scale.wrong(block, self.order)[0])
-        bits = int(scale.bits(block, self.order)[0]) & scale.number.mask
+        found = [(scale, int(scale.bits(block, self.order)[0])) for scale in SCALES[self.type.name]]
+        scale, bits = next(one for one in found if one[1] >= one[0].number.least)
         return BadBlock(
             index=self.seen + index,
             byte=(self.seen + index) * self.type.size + scale.at,

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 from ggufhub.errors import (
     BytesMissing,
@@ -21,7 +22,7 @@ from ggufhub.formats.file_types import file_type_name
 from ggufhub.formats.header import Header
 from ggufhub.formats.load import load_model
 from ggufhub.formats.model import Model, ModelFile
-from ggufhub.integrity.beside import add_evidence
+from ggufhub.integrity.beside import add_computed, add_evidence
 from ggufhub.limits import FULL, HEADER, Limits
 from ggufhub.report import contents
 from ggufhub.report.codec import Json, safe_name, safe_text, safe_words
@@ -35,7 +36,10 @@ from ggufhub.rules.registry import Severity
 from ggufhub.rules.subject import Subject
 from ggufhub.sources.base import ByteSource, Identity, Reads
 
-RULE_SET = "2026.11.1"
+if TYPE_CHECKING:
+    from ggufhub.integrity.checkpoint import Checkpoints
+
+RULE_SET = "2026.11.2"
 """Version of the rule set; it changes with every change of a rule."""
 
 REFERENCE = "llama.cpp 0c1e57098"
@@ -55,6 +59,7 @@ def inspect(
     expected: Mapping[str, str] | None = None,
     depth: str = HEADER,
     judge: bool = True,
+    checkpoints: "Checkpoints | None" = None,
 ) -> Report:
     """Inspect one model and report on it, whatever its bytes hold.
 
@@ -62,7 +67,8 @@ def inspect(
     ``BytesMissing``: a header-only upload has to grow before there is anything to report.
     ``arrays=False`` leaves the large arrays out of the result. ``expected`` holds digests (hex)
     that the file must have, by algorithm. A file that changes while it is read is read anew once.
-    At depth ``full`` every byte of every file is read; ``limits`` must allow it the time.
+    At depth ``full`` every byte of every file is read; ``limits`` must allow it the time, and
+    ``checkpoints`` let a later attempt go on where this one ended.
     ``judge=False`` only looks inside: no template is run and no rule, so the verdict says nothing.
     ``UsageError`` for a profile that does not exist.
     """
@@ -70,7 +76,8 @@ def inspect(
     clock = _Clock()
     stage = _Stage(source.reads, progress)
     try:
-        model = _load(source, limits, expected or {}, depth, stage, clock)
+        work = _Work(limits, expected or {}, depth, stage, clock, checkpoints)
+        model = _load(source, work)
     except BytesMissing:
         raise
     except GgufHubError as error:
@@ -116,35 +123,49 @@ class _Stage:
         self._name = f"reading every byte{share}"
 
 
-def _load(
-    source: ByteSource,
-    limits: Limits,
-    expected: Mapping[str, str],
-    depth: str,
-    stage: _Stage,
-    clock: _Clock,
-) -> Model:
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """How a model is to be read, and who hears of it."""
+
+    limits: Limits
+    expected: Mapping[str, str]
+    depth: str
+    stage: _Stage
+    clock: _Clock
+    checkpoints: "Checkpoints | None"
+
+
+def _load(source: ByteSource, work: _Work) -> Model:
     """The model with all that is known about its files."""
     try:
-        model = _read(source, limits, depth, stage, clock)
+        return _read(source, work)
     except SourceChanged:
         source.reset()
-        model = _read(source, limits, depth, stage, clock)
-    with clock.stage("digests"):
-        add_evidence(model, source, expected)
+        return _read(source, work)
+
+
+def _read(source: ByteSource, work: _Work) -> Model:
+    with work.clock.stage("read"):
+        model = load_model(source, work.limits)
+    with work.clock.stage("digests"):
+        add_evidence(model, source, work.expected)
+    if work.depth == FULL:
+        _read_every_byte(model, source, work)
+    add_computed(model)
     return model
 
 
-def _read(source: ByteSource, limits: Limits, depth: str, stage: _Stage, clock: _Clock) -> Model:
-    with clock.stage("read"):
-        model = load_model(source, limits)
-    if depth == FULL:
-        from ggufhub.integrity.full_read import read_whole  # numpy, which a header does not need
+def _read_every_byte(model: Model, source: ByteSource, work: _Work) -> None:
+    # Here, because numpy is not needed for a header.
+    from ggufhub.integrity.checkpoint import Checkpoints
+    from ggufhub.integrity.full_read import read_whole
 
-        stage.every_byte(0, None)
-        with clock.stage("every byte"):
-            read_whole(model, source, stage.every_byte)
-    return model
+    checkpoints = work.checkpoints or Checkpoints()
+    work.stage.every_byte(0, None)
+    with work.clock.stage("every byte"):
+        read_whole(model, source, work.stage.every_byte, checkpoints=checkpoints)
+    opened = model.opened
+    opened.identity = replace(opened.identity, notes=(*opened.identity.notes, *checkpoints.notes))
 
 
 def _problem(model: Model) -> GgufHubError | None:
@@ -270,6 +291,8 @@ def _file(file: ModelFile) -> dict[str, Json]:
         "name": safe_name(identity.name),
         "size": file.size,
         "digests": [asdict(digest) for digest in identity.digests],
+        "tensor_digests": file.tensor_digests,
+        "signature": contents.signature(file),
         "etag": _safe(identity.etag),
         "last_modified": _safe(identity.last_modified),
         "hops": [

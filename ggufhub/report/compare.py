@@ -1,6 +1,7 @@
 """Compare: what changed from one model to another, from their two documents alone.
 
-Headers are compared, not weights: two tensors of the same name, shape and type are the same here.
+Weights are compared where every byte of both was read, by the XXH64 of each tensor's data. Else
+two tensors of the same name, shape and type are the same here.
 """
 
 import difflib
@@ -13,6 +14,9 @@ COMPARE_SCHEMA = "ggufhub.compare/1"
 
 Document = dict[str, Json]
 
+DIGEST = "xxh64"
+"""What tells the data of two tensors apart: made against chance, not against intent."""
+
 _CONTEXT = 3
 """Lines around a change in the difference of two templates."""
 
@@ -20,13 +24,20 @@ _CONTEXT = 3
 def compare(before: Document, after: Document) -> Document:
     """The differences, as a document. Each part lists what is in ``after`` but not in ``before``
     as added, the reverse as removed."""
+    digests = _digests(before["tensors"]), _digests(after["tensors"])
     document: Document = {
         "schema": COMPARE_SCHEMA,
         "before": _about(before),
         "after": _about(after),
         "summary": _summary(before, after),
         "metadata": _parts(before["metadata"], after["metadata"], "key", _key_facts),
-        "tensors": _parts(before["tensors"], after["tensors"], "name", _tensor_facts),
+        "tensors": _parts(
+            before["tensors"],
+            after["tensors"],
+            "name",
+            _tensor_facts(digests[0].keys() & digests[1]),
+        ),
+        "weights": _weights(*digests),
         "types": _types(before["types"], after["types"]),
         "templates": _templates(before["templates"], after["templates"]),
         "findings": _findings(before["findings"], after["findings"]),
@@ -63,8 +74,43 @@ def _key_facts(entry: Document) -> Document:
     return {part: entry[part] for part in ("type", "value", "text", "array") if part in entry}
 
 
-def _tensor_facts(entry: Document) -> Document:
-    return {part: entry[part] for part in ("shape", "type", "bytes")}
+def _tensor_facts(read: set[str]) -> Callable[[Document], Document]:
+    """Shape, type and size, and the digest of the data of those ``read`` on both sides."""
+
+    def facts(entry: Document) -> Document:
+        found = {part: entry[part] for part in ("shape", "type", "bytes")}
+        if entry["name"] in read:
+            found[DIGEST] = entry["data"]["digests"][DIGEST]
+        return found
+
+    return facts
+
+
+def _digests(tensors: list[Document]) -> dict[str, str]:
+    """The digest of the data of each tensor of which every byte was read."""
+    return {
+        entry["name"]: entry["data"]["digests"][DIGEST]
+        for entry in reversed(tensors)  # of two with one name the first counts
+        if "data" in entry
+    }
+
+
+def _weights(old: dict[str, str], new: dict[str, str]) -> Document | None:
+    """How many tensors hold other data than before, and which have another name now; None where
+    not every byte of both models was read."""
+    both = [name for name in new if name in old]
+    if not old or not new:
+        return None
+    names = {digest: name for name, digest in reversed(old.items()) if name not in new}
+    return {
+        "compared": len(both),
+        "changed": sum(old[name] != new[name] for name in both),
+        "renamed": [
+            {"before": names[digest], "after": name}
+            for name, digest in new.items()
+            if name not in old and digest in names
+        ],
+    }
 
 
 def _by(entries: Iterable[Document], name: str) -> dict[str, Document]:

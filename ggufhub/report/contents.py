@@ -1,9 +1,10 @@
 """The contents of a model as document parts: metadata, tensors, layout."""
 
 from collections.abc import Iterable
+from math import isfinite
 
 from ggufhub.formats.header import Array, Header, Key, StopReason, Tensor
-from ggufhub.formats.model import Model, ModelFile
+from ggufhub.formats.model import Model, ModelFile, TensorData
 from ggufhub.formats.naming import block_and_role
 from ggufhub.formats.tensor_types import type_name
 from ggufhub.formats.values import ValueType
@@ -16,6 +17,7 @@ from ggufhub.report.codec import (
     pack_strings,
     safe_name,
     safe_text,
+    safe_words,
 )
 from ggufhub.sources.base import Layer
 
@@ -109,12 +111,58 @@ def tensors(model: Model) -> list[dict[str, Json]]:
     several = len(model.files) > 1
     rows = []
     for file in model.files:
+        seen = {id(one.tensor): one for one in file.data}
         for tensor in file.tensors:
             row = _tensor(tensor)
+            if id(tensor) in seen:
+                row["data"] = _data(seen[id(tensor)])
             if several:
                 row["file"] = safe_name(file.name)
             rows.append(row)
     return rows
+
+
+def _data(one: TensorData) -> dict[str, Json]:
+    """What was seen of the bytes of a tensor; numbers are cut to six digits."""
+    sample = one.sample
+    return {
+        "digests": one.digests,
+        "blocks": one.blocks,
+        "zero_blocks": one.zero_blocks,
+        "scales": None if one.scales is None else [_short(value) for value in one.scales],
+        "rows": one.rows,
+        "constant_rows": one.constant_rows,
+        "sample": None
+        if sample is None
+        else {
+            "elements": sample.elements,
+            "mean": _short(sample.mean),
+            "deviation": _short(sample.deviation),
+            "least": _short(sample.least),
+            "most": _short(sample.most),
+            "zeros": sample.zeros,
+        },
+    }
+
+
+def _short(value: float) -> float | None:
+    """Six digits; None where the number is beyond what a double holds."""
+    return float(f"{value:.6g}") if isfinite(value) else None
+
+
+def signature(file: ModelFile) -> dict[str, Json] | None:
+    """What the signature beside the file says; lists of names are cut to what is worth reading."""
+    known = file.signature
+    if known is None:
+        return None
+    return {
+        "name": safe_name(known.name),
+        "standing": safe_words(known.standing),
+        "problems": [safe_words(problem) for problem in known.problems],
+        "unsigned": [safe_name(name) for name in known.unsigned[:INLINE_ELEMENTS]],
+        "absent": [safe_name(name) for name in known.absent[:INLINE_ELEMENTS]],
+        "pieces": known.pieces,
+    }
 
 
 def _tensor(tensor: Tensor) -> dict[str, Json]:

@@ -202,6 +202,7 @@ MODULES = (
     "tensor_data",
     "repository_quants",
     "repository_files",
+    "repository_signatures",
 )
 """Modules of this package that register rules."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ggufhub.formats.kind import MMPROJ, MODEL
 from ggufhub.integrity.manifests import Manifest
+from ggufhub.integrity.signatures import Signed
 from ggufhub.rules.registry import Severity
 
 
@@ -85,16 +86,24 @@ class Card:
 class Repository:
     """Every model of a repository and what its listing holds beside them.
 
-    ``manifests`` are checksum files by path, ``declared`` what the hub itself says about the
-    repository, ``parts`` the pieces of files cut at a byte.
+    ``manifests`` are checksum files and ``signatures`` those of models, each by path;
+    ``declared`` is what the hub itself says about the repository, ``parts`` the pieces of files
+    that were cut at a byte.
     """
 
     members: list[Member]
     files: list[StoredFile] = field(default_factory=list)
     manifests: dict[str, Manifest] = field(default_factory=dict)
+    signatures: dict[str, Signed] = field(default_factory=dict)
     cards: list[Card] = field(default_factory=list)
     declared: Mapping[str, Any] = field(default_factory=dict)
     parts: list[StoredFile] = field(default_factory=list)
+
+    @property
+    def stored(self) -> Iterator[StoredFile]:
+        """The files of all models, with every digest known of them."""
+        for member in self.members:
+            yield from member.files
 
     @cached_property
     def families(self) -> dict[str, list[Member]]:
@@ -161,3 +170,21 @@ def difference(known: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str,
 
 def _shown(values: Mapping[str, Any], keys: list[str]) -> str:
     return ", ".join(f"{key} {values.get(key, 'absent')}" for key in keys)
+
+
+MOST_PATHS = 5
+"""Paths in one message, and in one hit."""
+
+
+def listed(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - MOST_PATHS
+    return ", ".join(names[:MOST_PATHS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def inside(beside: str, path: str) -> str | None:
+    """``path`` as seen from the folder that ``beside`` lies in; None where it is outside."""
+    folder = beside.rpartition("/")[0]
+    if not folder:
+        return path
+    return path.removeprefix(f"{folder}/") if path.startswith(f"{folder}/") else None

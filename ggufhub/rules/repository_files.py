@@ -8,13 +8,18 @@ from ggufhub.formats.naming import ShardName, shard_name
 from ggufhub.rules.kind import projector_set
 from ggufhub.rules.model_samples import llama
 from ggufhub.rules.registry import Need, Severity, Truth, repository_rule
-from ggufhub.rules.repository import Member, Repository, RepositoryHit, StoredFile
+from ggufhub.rules.repository import (
+    MOST_PATHS,
+    Member,
+    Repository,
+    RepositoryHit,
+    StoredFile,
+    inside,
+    listed,
+)
 from ggufhub.rules.samples import small_model
 
 LISTING = (Need.REPOSITORY,)
-
-SHOWN = 5
-"""Names in one message."""
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 1\n"
 
@@ -68,25 +73,15 @@ def unused_projector(repository: Repository) -> Iterator[RepositoryHit]:
 )
 def doubled(repository: Repository) -> Iterator[RepositoryHit]:
     by_digest: dict[str, list[str]] = defaultdict(list)
-    for file in _all_files(repository):
+    for file in repository.stored:
         for value in {value for name, value, _ in file.digests if name == "sha256"}:
             by_digest[value].append(file.path)
     for value, paths in by_digest.items():
         unique = sorted(set(paths))
         if len(unique) > 1:
             yield RepositoryHit(
-                f"{_listed(unique)} are the same file.", tuple(unique[:SHOWN]), actual=value
+                f"{listed(unique)} are the same file.", tuple(unique[:MOST_PATHS]), actual=value
             )
-
-
-def _all_files(repository: Repository) -> Iterator[StoredFile]:
-    for member in repository.members:
-        yield from member.files
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 @repository_rule(
@@ -191,7 +186,7 @@ def pieces(repository: Repository) -> Iterator[RepositoryHit]:
         whole[match[1] if match else part.path].append(part.path)
     for name, paths in sorted(whole.items()):
         count = f"{len(paths)} piece{'' if len(paths) == 1 else 's'}"
-        yield RepositoryHit(f"{name} lies here in {count}.", tuple(sorted(paths)[:SHOWN]))
+        yield RepositoryHit(f"{name} lies here in {count}.", tuple(sorted(paths)[:MOST_PATHS]))
 
 
 @repository_rule(
@@ -214,7 +209,7 @@ def missing_shards(repository: Repository) -> Iterator[RepositoryHit]:
         if absent:
             yield RepositoryHit(
                 f"{len(absent)} of {total} shards of {member.name} are not there: "
-                f"{_listed([names[0].sibling(number) for number in absent])}.",
+                f"{listed([names[0].sibling(number) for number in absent])}.",
                 (member.path,),
                 expected=f"{total} files",
                 actual=f"{len(present)} files",
@@ -242,7 +237,7 @@ def _split_members(repository: Repository) -> Iterator[tuple[Member, list[ShardN
     passing=_two_models,
 )
 def odd_shards(repository: Repository) -> Iterator[RepositoryHit]:
-    paths = {file.path for file in _all_files(repository)}
+    paths = {file.path for file in repository.stored}
     counts: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for member, names in _split_members(repository):
         first = names[0]
@@ -257,7 +252,7 @@ def odd_shards(repository: Repository) -> Iterator[RepositoryHit]:
             shown = ", ".join(f"{count} shards" for count, _ in sorted(sets))
             yield RepositoryHit(
                 f"{place} is there more than once: in {shown}.",
-                tuple(path for _, path in sorted(sets))[:SHOWN],
+                tuple(path for _, path in sorted(sets))[:MOST_PATHS],
             )
         if f"{place}.gguf" in paths:
             message = f"{place}.gguf lies beside its own shards."
@@ -281,7 +276,7 @@ def _manifest(name: bytes, digest: bytes) -> dict[str, bytes]:
     passing=_two_models,
 )
 def contradicted(repository: Repository) -> Iterator[RepositoryHit]:
-    for file in _all_files(repository):
+    for file in repository.stored:
         values: dict[str, dict[str, str]] = defaultdict(dict)
         for algorithm, value, basis in (*file.digests, *_in_manifests(repository, file)):
             values[algorithm].setdefault(value, basis)
@@ -299,11 +294,8 @@ def contradicted(repository: Repository) -> Iterator[RepositoryHit]:
 def _in_manifests(repository: Repository, file: StoredFile) -> Iterator[tuple[str, str, str]]:
     """What the checksum files in the file's folder, or above it, say about it."""
     for path, manifest in repository.manifests.items():
-        folder = path.rpartition("/")[0]
-        below = file.path.removeprefix(f"{folder}/") if folder else file.path
-        if folder and below == file.path:
-            continue
-        for entry in manifest.about(below):
+        below = inside(path, file.path)
+        for entry in manifest.about(below) if below is not None else ():
             yield entry.algorithm, entry.value, f"in {path}"
 
 
@@ -321,14 +313,14 @@ def _in_manifests(repository: Repository, file: StoredFile) -> Iterator[tuple[st
     passing=_two_models,
 )
 def stale_manifest(repository: Repository) -> Iterator[RepositoryHit]:
-    present = {file.path for file in repository.files} | {f.path for f in _all_files(repository)}
+    present = {file.path for file in repository.files} | {f.path for f in repository.stored}
     for path, manifest in sorted(repository.manifests.items()):
         folder = path.rpartition("/")[0]
         names = {entry.name for entry in manifest.entries if entry.name.endswith(".gguf")}
         gone = sorted(n for n in names if (f"{folder}/{n}" if folder else n) not in present)
         if gone:
-            message = f"{path} names files that are not there: {_listed(gone)}."
+            message = f"{path} names files that are not there: {listed(gone)}."
             yield RepositoryHit(message, (path,), actual=f"{len(gone)} files")
         if manifest.problems:
-            message = f"{path}: {_listed(manifest.problems)}."
+            message = f"{path}: {listed(manifest.problems)}."
             yield RepositoryHit(message, (path,), actual=f"{len(manifest.problems)} lines")

@@ -160,9 +160,13 @@ def other_tensors(repository: Repository) -> Iterator[RepositoryHit]:
         yield RepositoryHit(
             f"{odd.name} has tensors of other names or shapes than {speaker.name}.",
             (odd.path, speaker.path),
-            expected=f"{speaker.tensors:,} tensors",
-            actual=f"{odd.tensors:,} tensors",
+            expected=_tensors(speaker),
+            actual=_tensors(odd),
         )
+
+
+def _tensors(member: Member) -> str:
+    return f"{member.tensors or 0:,} tensors, digest {(member.tensor_set or '')[:8]}"
 
 
 @repository_rule(

@@ -16,8 +16,8 @@ class Digest:
     """A checksum and where it comes from.
 
     ``value`` is lower-case hex. ``basis`` is one of ``declared by hub``, ``declared by
-    registry``, ``declared by server``, ``in a manifest``, ``expected by you``,
-    ``computed from all bytes``.
+    registry``, ``declared by server``, ``in a manifest``, ``in a signature``, ``expected by
+    you``, ``computed from all bytes``.
     """
 
     algorithm: str

@@ -35,9 +35,11 @@ def main() -> None:
         return
     _say(notes=look(environment, request["text"], tree))
     template = environment.from_string(request["text"])
-    for name in request["conversations"]:
-        _say(render=_render(template, name, variables(name, request["special"])))
-    _say(triggered=triggered_text(template, trigger_words(tree), request["special"]))
+    for name, given in request["conversations"].items():
+        _say(render=_render(template, name, given))
+    if request["triggers"]:
+        words = trigger_words(tree)
+        _say(triggered=triggered_text(template, words, request["special"]))
 
 
 def _warm_up(environment: ImmutableSandboxedEnvironment) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 from ggufhub.limits import KIB
 from ggufhub.templating import jail
-from ggufhub.templating.conversations import CONVERSATIONS
-from ggufhub.templating.facts import TemplateFacts
+from ggufhub.templating.conversations import CONVERSATIONS, variables
+from ggufhub.templating.facts import Render, TemplateFacts
 
 LARGEST = 256 * KIB
 """Characters of a template that is analysed and shown; the longest of 190 real ones has 17,149."""
@@ -25,6 +25,9 @@ WALL_SECONDS = 4.0
 
 ANSWER_BYTES = 8 << 20
 """Everything the child may say: 12 conversations of at most 256 KiB, escaped."""
+
+OWN = "own"
+"""The name under which a conversation of somebody's own runs."""
 
 _BOOTSTRAP = (
     "import sys; sys.path.insert(0, {root!r}); import ggufhub.templating.child as c; c.main()"
@@ -43,19 +46,48 @@ def analyse(
     ``seconds``.
     """
     facts = TemplateFacts(name, text)
+    if not _can_run(facts, seconds):
+        return facts
+    _run(
+        facts,
+        seconds,
+        special=special,
+        conversations={name: variables(name, special) for name in CONVERSATIONS},
+        triggers=True,
+    )
+    return facts
+
+
+def render_conversation(text: str, given: dict[str, Any], seconds: float = WALL_SECONDS) -> Render:
+    """What the template ``text`` makes of the variables ``given``. Never raises for anything the
+    template does; one that does not compile is the failure ``syntax``, one that could not be run
+    to its end ``limit``."""
+    facts = TemplateFacts(OWN, text)
+    if not _can_run(facts, seconds):
+        return Render(OWN, failure="limit", message=facts.stopped or "")
+    _run(facts, seconds, special={}, conversations={OWN: given}, triggers=False)
+    if facts.broken is not None:
+        words = f"line {facts.broken.line}: {facts.broken.text}"
+        return Render(OWN, failure="syntax", message=words)
+    stopped = facts.stopped or "the process for templates gave no answer"
+    return facts.renders.get(OWN) or Render(OWN, failure="limit", message=stopped)
+
+
+def _run(facts: TemplateFacts, seconds: float, **request: Any) -> None:
+    """Run the template of ``facts`` in a process of its own and add what it tells."""
+    for message in _talk(json.dumps({"text": facts.text, **request}).encode(), facts, seconds):
+        facts.take(message)
+
+
+def _can_run(facts: TemplateFacts, seconds: float) -> bool:
+    """Whether the template may be run at all; ``facts.stopped`` says why not."""
     if seconds <= 0:
         facts.stopped = "the templates before it took all the time there is for them"
-        return facts
-    if len(text) > LARGEST:
+    elif len(facts.text) > LARGEST:
         facts.stopped = f"the template has more than {LARGEST:,} characters"
-        return facts
-    if not jail.available():
+    elif not jail.available():
         facts.stopped = "templates are not run on this platform: it has no system call filter"
-        return facts
-    request = {"text": text, "special": special, "conversations": list(CONVERSATIONS)}
-    for message in _talk(json.dumps(request).encode(), facts, seconds):
-        facts.take(message)
-    return facts
+    return facts.stopped is None
 
 
 def _talk(request: bytes, facts: TemplateFacts, seconds: float) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,8 @@
-"""Small middlewares: security headers, a name for every request, and the door of the pages."""
+"""Small middlewares: security headers, a name and a clock for every request, and the door of the
+pages."""
 
+import threading
+import time
 import uuid
 from collections.abc import Callable
 
@@ -8,7 +11,9 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 
+from ggufhub.hub import audit_log
 from ggufhub.web.log import subject
+from ggufhub.web.metrics import requests
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -52,7 +57,7 @@ def request_id(get_response: Handler) -> Handler:
 
     def handle(request: HttpRequest) -> HttpResponse:
         request.id = uuid.uuid4().hex
-        with subject(request.id):
+        with subject(request.id, "request"), audit_log.acting(request):
             response = get_response(request)
         response.headers["X-Request-Id"] = request.id
         return response
@@ -60,8 +65,69 @@ def request_id(get_response: Handler) -> Handler:
     return handle
 
 
-PUBLIC_PATHS = ("/healthz", "/readyz", "/api/", "/signin")
-"""Probes tell nothing about anyone; the API refuses strangers itself, as a problem document."""
+def client_address(get_response: Handler) -> Handler:
+    """``REMOTE_ADDR`` is the client's, also behind as many proxies as ``settings.PROXIES`` says.
+
+    What a client itself writes into ``X-Forwarded-For`` stands before what our proxies add.
+    """
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        if settings.PROXIES:
+            passed = request.headers.get("X-Forwarded-For", "").split(",")
+            if len(passed) >= settings.PROXIES and (address := passed[-settings.PROXIES].strip()):
+                request.META["REMOTE_ADDR"] = address
+        return get_response(request)
+
+    return handle
+
+
+def measured(get_response: Handler) -> Handler:
+    """Counts every answer and how long it took, by the name of its view."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        began = time.perf_counter()
+        response = get_response(request)
+        match = request.resolver_match
+        route = match.view_name if match and match.view_name else "other"
+        method = request.method if request.method in METHODS else "other"
+        requests.note(route, method, response.status_code, time.perf_counter() - began)
+        return response
+
+    return handle
+
+
+_movable = threading.BoundedSemaphore(settings.WEB_THREADS - 1)
+
+LAST_THREAD_SECONDS = 0.25
+"""Under any honest load a thread gets free within milliseconds."""
+
+
+def kept_moving(get_response: Handler) -> Handler:
+    """All threads but one may wait: for a database that hangs, or for clients that send slowly.
+
+    The last one then refuses with 503 what would hang too, and goes on answering the health probe.
+    """
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        if request.path == "/healthz":
+            return get_response(request)
+        if not _movable.acquire(timeout=LAST_THREAD_SECONDS):
+            busy = HttpResponse("The server is busy. Try again soon.\n", "text/plain", 503)
+            busy["Retry-After"] = "5"
+            return busy
+        try:
+            return get_response(request)
+        finally:
+            _movable.release()
+
+    return handle
+
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+PUBLIC_PATHS = ("/healthz", "/readyz", "/metrics", "/api/", "/signin")
+"""Probes tell nothing about anyone; figures and the API refuse strangers themselves, as a problem
+document."""
 
 
 def known_users_only(get_response: Handler) -> Handler:

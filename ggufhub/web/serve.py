@@ -15,9 +15,9 @@ from urllib.request import ProxyHandler, build_opener
 
 import django
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
 
 from ggufhub.web import broker
+from ggufhub.web.prepare import NewerDatabase, prepare
 from ggufhub.web.supervisor import CannotRun, Child, Supervisor
 
 LOCK_SECONDS = 3.0
@@ -36,13 +36,16 @@ class CannotStart(Exception):
     """Something in the way; the text says what and what to do."""
 
 
+EXPECTED = (CannotStart, CannotRun, NewerDatabase, broker.NoBroker, ImproperlyConfigured)
+
+
 def main() -> int:
     """Run until SIGTERM or SIGINT; 0 after a clean stop, 1 with a plain message otherwise."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ggufhub.web.settings")
     try:
         django.setup()
         _serve()
-    except (CannotStart, CannotRun, broker.NoBroker, ImproperlyConfigured) as error:
+    except EXPECTED as error:
         print(f"ggufhub: {error}", file=sys.stderr)
         return 1
     return 0
@@ -55,8 +58,7 @@ def _serve() -> None:
     supervisor.catch_signals()
     with _only_one(settings.DATA) as lock:
         _check_port(settings.BIND_HOST, int(settings.BIND_PORT))
-        call_command("migrate", interactive=False, verbosity=0)
-        call_command("collectstatic", interactive=False, verbosity=0)
+        prepare()
         try:
             for child in _children(settings, lock):
                 supervisor.add(child)
@@ -117,10 +119,11 @@ def _children(settings: Any, lock: int) -> Iterator[Child]:
     # Receivers that hang hold up nothing but other receivers.
     hooks = ["-n", "hooks@%h", "-Q", "hooks", "-P", "threads", "-c", "1"]
     yield Child("webhook worker", [*_CELERY, *hooks], stop_seconds=40, **shared)
-    yield Child("web server", _web_command(settings), stop_seconds=10, **shared)
+    yield Child("web server", web_command(settings), stop_seconds=10, **shared)
 
 
-def _web_command(settings: Any) -> list[str]:
+def web_command(settings: Any) -> list[str]:
+    """The command line of the web server."""
     options = "--interface wsgi --http 1 --no-ws --respawn-failed-workers --log-level error"
     address = ["--host", settings.BIND_HOST.strip("[]"), "--port", settings.BIND_PORT]
     threads = ["--blocking-threads", str(settings.WEB_THREADS)]

@@ -48,8 +48,19 @@ ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env.items("GGUFHUB_HOSTS")]
 SECRET_KEY = env.secret("GGUFHUB_SECRET_KEY") or secret_key.load_or_create(DATA / "secret.key")
 
 HTTPS = env.flag("GGUFHUB_HTTPS")
+PROXIES = env.number("GGUFHUB_PROXIES", 0, most=9)
+"""How many proxies of ours add to ``X-Forwarded-For`` before a request arrives."""
+SILENCED_SYSTEM_CHECKS = (
+    # Whether every other name of the domain speaks HTTPS is not ours to promise.
+    ["security.W005", "security.W021"]
+    if HTTPS
+    # What there is to say where nothing speaks HTTPS.
+    else ["security.W004", "security.W008", "security.W012", "security.W016"]
+)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+# Probes and scrapers speak to the process itself, without the proxy that adds HTTPS.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in env.items("GGUFHUB_HOSTS")] if HTTPS else []
 # "no-referrer" would make browsers send "Origin: null" with forms, which the CSRF check refuses.
@@ -86,6 +97,16 @@ FILE_UPLOAD_TEMP_DIR = UPLOAD_DIR
 UPLOAD_KEEP_HOURS = env.number("GGUFHUB_UPLOAD_KEEP_HOURS", 24, least=1)
 SUBMIT_PER_MINUTE = env.number("GGUFHUB_SUBMIT_PER_MINUTE", 0 if AUTH_MODE == "open" else 30)
 """Inspections a user may ask for; 0 is no limit. Who is alone on a machine floods nobody."""
+INSPECTIONS_PER_DAY = env.number("GGUFHUB_INSPECTIONS_PER_DAY", 0 if AUTH_MODE == "open" else 5000)
+REPORTS_PER_USER = env.number("GGUFHUB_REPORTS_PER_USER", 0 if AUTH_MODE == "open" else 100_000)
+UPLOAD_BYTES_PER_USER = env.number(
+    "GGUFHUB_UPLOAD_BYTES_PER_USER", 0 if AUTH_MODE == "open" else 256 * 1024**3
+)
+"""What one user may have in all; 0 is no limit. A report takes some tens of kilobytes."""
+DISK_FLOOR_BYTES = env.number("GGUFHUB_DISK_FLOOR_BYTES", 2 * 1024**3)
+"""Room that uploads leave to the database and the queue."""
+AUDIT_LOG_DAYS = env.number("GGUFHUB_AUDIT_LOG_DAYS", 400, least=1)
+"""Sign-ins, tokens and the like of a year can be looked up after it."""
 ROOTS = tuple(Path(folder) for folder in env.items("GGUFHUB_ROOTS"))
 """Folders of this machine that users may name as a source."""
 
@@ -94,6 +115,7 @@ WORKER_PROCESSES = env.number("GGUFHUB_WORKER_PROCESSES", 2, least=1, most=64)
 
 # ---- Django
 INSTALLED_APPS = [
+    "ggufhub.hub.admin_site.OperatorAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -105,6 +127,9 @@ INSTALLED_APPS = [
     "viewer",
 ]
 MIDDLEWARE = [
+    "ggufhub.web.middleware.client_address",
+    "ggufhub.web.middleware.measured",
+    "ggufhub.web.middleware.kept_moving",
     "ggufhub.web.middleware.request_id",
     "ggufhub.web.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",
@@ -145,7 +170,10 @@ STORAGES = {
 USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = False
-LOGGING = log.config(env.choice("GGUFHUB_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR")))
+LOGGING = log.config(
+    env.choice("GGUFHUB_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR")),
+    env.choice("GGUFHUB_LOG_FORMAT", "text", log.FORMATS),
+)
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

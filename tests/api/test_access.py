@@ -9,9 +9,11 @@ from django.core.management import call_command
 from django.db import OperationalError
 from rest_framework.test import APIClient
 
+from ggufhub.api.views.health import NEEDED
 from ggufhub.hub import selectors
 from ggufhub.hub.models import Report
 from ggufhub.rules.registry import catalogue
+from ggufhub.web import heartbeat
 from tests import rows
 from tests.live import Broker
 
@@ -144,6 +146,8 @@ def test_the_rules_are_listed_and_shown(api: APIClient) -> None:
 
 def test_the_probes(api: APIClient, broker: Broker) -> None:
     assert api.get("/healthz").json() == {"status": "ok"}
+    with broker.client() as client:
+        heartbeat.beat(client, "inspect@here", NEEDED)
     ready = api.get("/readyz")
     assert (ready.status_code, ready.json()["status"]) == (200, "ok")
     broker.kill()
@@ -152,7 +156,8 @@ def test_the_probes(api: APIClient, broker: Broker) -> None:
     finally:
         broker.start()
     assert unready.status_code == 503
-    assert unready.json()["checks"] == {"database": "ok", "broker": "unavailable"}
+    away = {"broker": "unavailable", "workers": "unavailable"}
+    assert unready.json()["checks"] == {"database": "ok", **away}
     assert api.get("/healthz").status_code == 200
 
 
@@ -164,7 +169,7 @@ def test_the_schema_is_valid_and_served(api: APIClient, tmp_path: Any) -> None:
     served = api.get("/api/v1/openapi.json").json()
     assert served["paths"] == json.loads(file.read_text())["paths"]
     described = {place for place in served["paths"] if place.startswith("/api/v1/")}
-    assert "/api/v1/inspections" in described and len(described) == 25
+    assert "/api/v1/inspections" in described and len(described) == 34
     listing = served["paths"][LIST]["get"]["responses"]["200"]["content"]["application/json"]
     assert listing["schema"]["$ref"].endswith("/InspectionsOutput")
 

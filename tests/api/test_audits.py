@@ -166,8 +166,6 @@ def test_schedules(api: APIClient) -> None:
     assert Audit.objects.count() == 1
 
 
-def test_inspections_of_audits_are_not_listed_among_the_others(
-    api: APIClient, done: Audit
-) -> None:
+def test_inspections_of_audits_are_not_listed_among_the_others(api: APIClient, done: Audit) -> None:
     assert api.get("/api/v1/inspections").json()["items"] == []
     assert len(api.get("/api/v1/inspections", {"audit": str(done.pk)}).json()["items"]) == 3

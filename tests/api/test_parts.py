@@ -79,6 +79,17 @@ def test_what_is_no_setting_is_invalid(api: APIClient, chat: Report, query: str)
     assert (answer.status_code, answer.json()["type"]) == (400, "/problems/invalid")
 
 
+def test_memory_tells_where_layers_lie_and_which_quants_fit(api: APIClient, chat: Report) -> None:
+    answer = api.get(url(chat, "memory?offload=2&split=1,1&gib=0.001&unified=false&ubatch=64"))
+    body = answer.json()
+    assert [place["layers"] for place in body["places"]] == [1, 1, 0]
+    fits = {quant["mix"]: quant["fits"] for quant in body["quants"]}
+    assert fits["F32"] in (True, False) and "Q4_K_M" in fits
+    assert api.get(url(chat, "memory")).json()["quants"] is None
+    for wrong in ("split=0", "split=a", "offload=-1", "kv_values=Q9", "ubatch=0"):
+        assert api.get(url(chat, f"memory?{wrong}")).status_code in (400, 422), wrong
+
+
 def test_what_is_no_language_model_has_no_memory(api: APIClient, vocabulary: Report) -> None:
     answer = api.get(url(vocabulary, "memory"))
     assert (answer.status_code, answer.json()["type"]) == (404, "/problems/no-memory")

@@ -76,7 +76,9 @@ def test_depth_and_size_are_bounded(api: APIClient, chat: Report) -> None:
     assert api.post(url(chat), {"messages": large}).status_code == 413
 
 
-def test_the_job_of_another_report_is_not_there(api: APIClient, chat: Report, model: Report) -> None:
+def test_the_job_of_another_report_is_not_there(
+    api: APIClient, chat: Report, model: Report
+) -> None:
     place = api.post(url(chat), {"messages": MESSAGES}).headers["Location"]
     assert api.get(place.replace(str(chat.pk), str(model.pk))).status_code == 404
 

@@ -29,20 +29,26 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         bind = f"127.0.0.1:{probe.getsockname()[1]}"
+    server = serve(bind, tmp_path_factory.mktemp("data"))
+    try:
+        yield f"http://{bind}"
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def serve(bind: str, data: Path) -> "subprocess.Popen[bytes]":
+    """The running service, ready to answer at ``bind``."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GGUFHUB_")}
     environment = ours | {
-        "GGUFHUB_DATA": str(tmp_path_factory.mktemp("data")),
+        "GGUFHUB_DATA": str(data),
         "GGUFHUB_BIND": bind,
         "GGUFHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
     }
     command = [sys.executable, str(ROOT / "manage.py"), "serve"]
     server = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
-    try:
-        wait_for(lambda: _answers(server, f"http://{bind}/healthz"), 60)
-        yield f"http://{bind}"
-    finally:
-        server.terminate()
-        server.wait(60)
+    wait_for(lambda: _answers(server, f"http://{bind}/healthz"), 60)
+    return server
 
 
 def _answers(server: "subprocess.Popen[bytes]", url: str) -> bool:

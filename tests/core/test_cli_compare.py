@@ -1,14 +1,18 @@
 """`ggufhub compare` and the comparison of two documents."""
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ggufhub.cli import main
+from ggufhub.limits import FULL
 from ggufhub.report.compare import compare
+from ggufhub.report.render.comparison import comparison_markdown, comparison_text
 from ggufhub.rules.model_samples import llama, llama_tensors
+from tests.builders import Gguf
 from tests.core.reading import report
 
 TEMPLATE = "{{ bos_token }}\n{% for m in messages %}\n{{ m.content }}\n{% endfor %}"
@@ -113,3 +117,45 @@ def test_no_differences_are_said(pair: None, capsys: pytest.CaptureFixture[str])
 
 def test_what_cannot_be_read(pair: None) -> None:
     assert main(["compare", "a.gguf", "absent.gguf"]) == 3
+
+
+def weighed(**tensors: float) -> bytes:
+    """A model of tensors of eight equal floats, by name."""
+    model = Gguf(data=b"".join(struct.pack("<8f", *[value] * 8) for value in tensors.values()))
+    model.key("general.architecture", "llama")
+    for name in tensors:
+        model.tensor(name, (8,))
+    return model.build()
+
+
+def test_weights_are_compared_where_both_were_read() -> None:
+    before = report(weighed(a=1, b=2, old=3), depth=FULL).linked()
+    after = report(weighed(a=1, b=9, new=3), depth=FULL).linked()
+    document = compare(before, after)
+    assert not document["same"]
+    (changed,) = document["tensors"]["changed"]
+    assert changed["name"] == "b"
+    assert changed["before"]["xxh64"] != changed["after"]["xxh64"]
+    renamed = [{"before": "old", "after": "new"}]
+    assert document["weights"] == {"compared": 2, "changed": 1, "renamed": renamed}
+    for text in (comparison_text(document), comparison_markdown(document)):
+        assert "the data of 1 of 2 tensors differs" in text and "old → new" in text
+    assert compare(before, before)["same"]
+
+
+def test_weights_are_not_compared_by_headers() -> None:
+    document = compared(weighed(a=1), weighed(a=2))
+    assert document["same"] and document["weights"] is None
+    assert "Weights were not compared" in comparison_text(document)
+    full = report(weighed(a=2), depth=FULL).linked()
+    assert compare(report(weighed(a=1)).linked(), full)["same"]
+
+
+def test_the_command_reads_every_byte_where_it_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in (("a.gguf", 1.0), ("b.gguf", 2.0)):
+        (tmp_path / name).write_bytes(weighed(x=value))
+    paths = [str(tmp_path / "a.gguf"), str(tmp_path / "b.gguf")]
+    assert main(["compare", *paths, "--depth", "full"]) == 0
+    assert "the data of 1 of 1 tensor differs" in capsys.readouterr().out

@@ -54,7 +54,7 @@ def whole(source: ByteSource, chunk: int = CHUNK, listen: Any = passed) -> Model
 def test_the_size_of_a_read_changes_nothing(chunk: int) -> None:
     data = model_of([1.0] * 9 + [NAN] * 2 + [1.0] * 13)
     file = whole(source_of(data), chunk).first
-    assert file.sha256 == hashlib.sha256(data).hexdigest()
+    assert file.computed["sha256"] == hashlib.sha256(data).hexdigest()
     (fault,) = file.faults or []
     assert (fault.kind, fault.tensor.name) == (FaultKind.NAN, "b")
     assert (fault.block, fault.blocks, fault.total) == (1, 2, 8)
@@ -67,7 +67,7 @@ def test_a_server_that_tells_no_size() -> None:
     heard: list[tuple[int, int | None]] = []
     source = source_of(data, sized=False)
     file = whole(source, 100, lambda *seen: heard.append(seen)).first
-    assert file.sha256 == hashlib.sha256(data).hexdigest()
+    assert file.computed["sha256"] == hashlib.sha256(data).hexdigest()
     assert heard[-1] == (len(data), None)
 
 
@@ -136,7 +136,7 @@ def test_every_shard_is_read() -> None:
     model = whole(source, 64, lambda *seen: heard.append(seen))
     assert len(model.files) == len(files) > 1
     for file in model.files:
-        assert file.sha256 == hashlib.sha256(files[file.name]).hexdigest()
+        assert file.computed["sha256"] == hashlib.sha256(files[file.name]).hexdigest()
     total = sum(map(len, files.values()))
     assert heard[-1] == (total, total)
     assert [done for done, _ in heard] == sorted(done for done, _ in heard)

@@ -44,18 +44,6 @@ def test_weights_are_the_exact_bytes_of_the_tensors() -> None:
 def test_tied_embeddings_are_charged_to_the_device_too() -> None:
     weights = estimator(llama(tensors={"output.weight": None})).weights
     assert weights.tied
-    everything = weights.on_device(3)
-    assert everything == sum(weights.blocks) + weights.input
-
-
-def test_layers_are_placed_from_the_last_one_backwards() -> None:
-    weights = estimator(llama()).weights
-    assert [weights.on_device(count) for count in (0, 1, 2)] == [
-        0,
-        weights.blocks[1],
-        sum(weights.blocks),
-    ]
-    assert weights.on_device(3) == sum(weights.blocks) + weights.output
 
 
 def test_every_figure_says_what_it_rests_on() -> None:

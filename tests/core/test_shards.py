@@ -1,14 +1,21 @@
 """Split models: from any shard the whole set, and what the reference says of broken sets."""
 
+import os
+import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ggufhub.errors import BytesMissing
+from ggufhub.formats.load import load_model
+from ggufhub.limits import Limits
 from ggufhub.report.build import inspect
 from ggufhub.rules.split import good_set
+from ggufhub.sources.base import Identity
 from ggufhub.sources.file import FileSource
 from ggufhub.sources.upload import Stored, UploadSource
+from tests.builders import Gguf, ValueType
 from tests.core.reading import MemorySource
 from tests.corpus import SHARED, needs_corpus
 from tests.shards import three_shards
@@ -117,3 +124,43 @@ def test_the_shard_that_needs_bytes_is_named(tmp_path: Path) -> None:
     with source, pytest.raises(BytesMissing) as caught:
         inspect(source)
     assert (caught.value.name, caught.value.offset) == (second, 40)
+
+
+def shards_of_a_large_model(count: int) -> dict[str, bytes]:
+    files = {}
+    for number in range(count):
+        shard = Gguf().key("general.architecture", "llama")
+        shard.key("split.no", number, ValueType.UINT16).key("split.count", count, ValueType.UINT16)
+        shard.key("split.tensors.count", count, ValueType.INT32).tensor(f"blk.{number}.x")
+        files[f"m-{number + 1:05}-of-{count:05}.gguf"] = shard.build()
+    return files
+
+
+class HugeFile(MemorySource):
+    """Says that it has 40 GB, as a shard of a large model does."""
+
+    @property
+    def identity(self) -> Identity:
+        return replace(super().identity, size=40 * 10**9)
+
+    def sibling(self, name: str) -> "HugeFile":
+        return HugeFile(name, self.files)
+
+
+def test_windows_of_many_large_shards_fit_into_a_worker() -> None:
+    """Each reserves memory for the longest header; a worker may have a gigabyte of data."""
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_DATA, (1024**3, 1024**3))
+        files = shards_of_a_large_model(40)
+        model = load_model(HugeFile(next(iter(files)), files), Limits())
+        os._exit(0 if len(model.files) == 40 and not model.missing else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_headers_of_all_shards_share_a_budget() -> None:
+    files = shards_of_a_large_model(40)
+    limits = Limits(header_bytes=5_000, first_read=4_096)
+    model = load_model(HugeFile(next(iter(files)), files), limits)
+    assert 4 < len(model.files) < 40
+    assert {error.code for error in model.missing.values()} == {"limit"}

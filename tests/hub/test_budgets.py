@@ -9,6 +9,7 @@ import pytest
 
 from ggufhub.hub import budgets
 from ggufhub.hub.budgets import Budget
+from ggufhub.web.redis_client import connect
 from tests.live import Broker
 
 THREE = Budget("three", 3)
@@ -101,5 +102,5 @@ def test_a_dead_broker_lets_everybody_in(broker: Broker, caplog: Any) -> None:
     ],
 )
 def test_the_address_is_that_of_the_queue(url: str, options: dict[str, Any]) -> None:
-    found = budgets._client(url).connection_pool.connection_kwargs
+    found = connect(url).connection_pool.connection_kwargs
     assert {name: found[name] for name in options} == options

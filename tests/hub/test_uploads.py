@@ -138,8 +138,8 @@ def test_a_full_disk_is_named_and_what_fitted_is_kept(monkeypatch: Any) -> None:
     assert send(upload, DATA[:100], 0) == 100
 
 
-def test_a_disk_without_room_is_noticed_before_the_first_byte(monkeypatch: Any) -> None:
-    monkeypatch.setattr(uploads, "DISK_RESERVE", 2**62)
+def test_a_disk_without_room_is_noticed_before_the_first_byte(settings: Any) -> None:
+    settings.DISK_FLOOR_BYTES = 2**62
     with pytest.raises(uploads.StorageFull):
         uploads.create_upload(owner=None, name="a", size=1)
 

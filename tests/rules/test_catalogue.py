@@ -21,9 +21,7 @@ from tests.audit.kit import judged as judged_repository
 from tests.core.reading import report, rules_hit
 from tests.corpus import SHARED, needs_corpus
 
-RULES = [
-    pytest.param(rule, id=rule.id) for rule in catalogue() if rule.check_repository is None
-]
+RULES = [pytest.param(rule, id=rule.id) for rule in catalogue() if rule.check_repository is None]
 REPOSITORY_RULES = [
     pytest.param(rule, id=rule.id) for rule in catalogue() if rule.check_repository is not None
 ]

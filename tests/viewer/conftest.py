@@ -6,24 +6,53 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from ggufhub.hub import headers
 from ggufhub.hub.models import Inspection
+from ggufhub.report import build
+from ggufhub.sources.upload import Stored, UploadSource
 from tests.builders import Gguf
-from tests.rows import built, finished
+from tests.rows import finished
+from tests.shards import three_shards
 from tests.viewer import samples
 from tests.viewer.page import Page
+from workers.recording import Recorder, Tape
 
 Inspected = Callable[[Gguf | bytes], Inspection]
 
 
 @pytest.fixture
 def inspected(db: None, tmp_path: Path) -> Inspected:
-    """Inspects a file with the real core and stores the report."""
+    """Inspects a file with the real core and stores the report and the bytes it was made from."""
 
     def make(file: Gguf | bytes) -> Inspection:
-        data = file if isinstance(file, bytes) else file.build()
-        return finished(built(data, tmp_path)).inspection
+        return inspect_files({"model.gguf": _bytes(file)}, tmp_path)
 
     return make
+
+
+@pytest.fixture
+def split(db: None, tmp_path: Path) -> Inspection:
+    """A split model of three files."""
+    return inspect_files(three_shards(), tmp_path)
+
+
+def inspect_files(files: dict[str, bytes], directory: Path) -> Inspection:
+    """One stored inspection of all the files, the first of which is opened."""
+    for name, data in files.items():
+        (directory / name).write_bytes(data)
+    first, *others = files
+    siblings = {name: Stored(directory / name, len(files[name])) for name in others}
+    with (
+        Tape(directory) as tape,
+        UploadSource(directory / first, first, len(files[first]), siblings) as source,
+    ):
+        report = build.inspect(Recorder(source, tape))
+        kept = headers.keep(tape.files, tape.about, report.document) if tape.files else None
+    return finished(report, kept).inspection
+
+
+def _bytes(file: Gguf | bytes) -> bytes:
+    return file if isinstance(file, bytes) else file.build()
 
 
 @pytest.fixture

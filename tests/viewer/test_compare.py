@@ -79,3 +79,27 @@ def test_an_unfinished_one_says_so(client: Client, inspected: Inspected) -> None
     answer = client.get(address(inspected(llama()), queued))
     assert answer.status_code == 409
     assert "has no report" in answer.content.decode()
+
+
+def test_every_kind_of_value_is_shown_as_itself(inspected: Inspected, get: Get) -> None:
+    before = inspected(llama({"a.text": "old", "a.flag": True, "a.number": 1}))
+    after = inspected(llama({"a.text": "", "a.flag": False, "a.number": 0, "a.new": "None"}))
+    table = get(address(before, after)).all("table", class_="changes")[0]
+    rows = {
+        row.children[0].text.strip(): [cell.text.strip() for cell in row.children[1:]]
+        for row in table
+        if row.tag == "tr"
+    }
+    assert rows["~ a.text"] == ["string old", "string  empty"]
+    assert rows["~ a.flag"] == ["bool true", "bool false"]
+    assert rows["~ a.number"] == ["uint32 1", "uint32 0"]
+    assert rows["+ a.new"] == ["", "string None"]
+
+
+def test_what_one_side_lacks_is_a_dash(inspected: Inspected, get: Get) -> None:
+    before = inspected(llama())
+    after = inspected(llama({}, {"blk.0.attn_q.weight": ((32, 32), 1)}))
+    page = get(address(before, after))
+    row = next(row for row in page.all("tr") if row.text.startswith("F16"))
+    amounts = [cell.text for cell in row.children][1:]
+    assert amounts == ["–", "1", "–", "2,048"]

@@ -113,6 +113,6 @@ def test_a_byte_is_found_in_the_piece_that_holds_it() -> None:
 
 def test_the_detailed_map_stays_small() -> None:
     layout = [piece("tensor", f"t{n}", n * 10, 10) for n in range(100_000)]
-    parts = filemap.detailed(layout)
+    parts = filemap.detailed(layout, 0, 1_000_000, lambda offset: f"?at={offset}")
     assert len(parts) <= 2 * filemap.MOST_SEGMENTS
     assert sum(part.size for part in parts) == 1_000_000

@@ -5,7 +5,10 @@ from collections.abc import Callable
 
 from django.test import Client
 
+from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection
+from ggufhub.report.render.words import verdict_words
+from ggufhub.rules.legacy_samples import small_llama
 from tests.viewer import samples
 from tests.viewer.conftest import Inspected
 from tests.viewer.page import Page
@@ -105,7 +108,7 @@ def test_tensors_are_filtered_and_sorted_by_links(get: Get, chat: Inspection) ->
 def test_the_place_of_a_tensor_is_where_its_data_lies(get: Get, chat: Inspection) -> None:
     page = get(url(chat, "tensors", "?q=ffn_up&block=3"))
     link = next(href for href in page.links if "/layout/?at=" in href)
-    assert "blk.3.ffn_up.weight" in get(link).one("tr", id="at").text
+    assert "blk.3.ffn_up.weight" in get(link).one("h2", id="at").text
 
 
 def test_the_tokenizer_shows_bytes_as_text(get: Get, chat: Inspection) -> None:
@@ -146,13 +149,14 @@ def test_templates_have_line_numbers_and_variants(get: Get, chat: Inspection) ->
 
 
 def test_the_layout_opens_at_a_byte(get: Get, chat: Inspection) -> None:
-    row = get(url(chat, "layout", "?at=30")).one("tr", id="at")
-    assert "general.architecture" in row.text and "byte 30" in row.text
+    page = get(url(chat, "layout", "?at=30"))
+    assert "general.architecture" in page.one("h2", id="at").text
+    assert any("byte 30" in row.text for row in page.all("tr", class_="here"))
 
 
 def test_raw_says_how_to_get_the_same_again(client: Client, get: Get, chat: Inspection) -> None:
     page = get(url(chat, "raw"))
-    command = "ggufhub check ./built.gguf --profile publish --format json"
+    command = "ggufhub check ./model.gguf --profile publish --format json"
     assert command in page.one("pre", id="cli").text
     answer = client.get(page.one("a", href=f"/api/v1/reports/{chat.pk}").attributes["href"])
     assert answer.json()["schema"] == "ggufhub.report/1"
@@ -160,7 +164,7 @@ def test_raw_says_how_to_get_the_same_again(client: Client, get: Get, chat: Insp
 
 def test_what_is_no_model_says_so(get: Get, inspected: Inspected) -> None:
     page = get(url(inspected(b"PK\x03\x04" + bytes(100))))
-    assert page.one("div", class_="verdict").text.startswith("Cannot be read")
+    assert page.one("div", class_="verdict").text.startswith("Could not be read")
     assert "Not read as a model." in page.text
 
 
@@ -173,18 +177,26 @@ def test_a_template_finding_stands_at_its_line(get: Get, inspected: Inspected) -
     assert line.text.strip().startswith("{% if %}")
 
 
-def test_the_byte_of_another_shard_has_no_link() -> None:
-    files = [{"name": "a-1.gguf"}, {"name": "a-2.gguf"}]
-    document = {"files": files, "metadata": [], "tensors": []}
-    rows = [{"file": name, "place": {"offset": 5}} for name in ("a-1.gguf", "a-2.gguf")]
+def test_the_byte_of_another_shard_leads_into_that_shard() -> None:
+    piece = {"what": "header", "name": "", "offset": 0, "length": 24}
+    document = {
+        "files": [{"name": "a-1.gguf"}, {"name": "a-2.gguf"}, {"name": "a-3.gguf"}],
+        "metadata": [], "tensors": [], "layout": [piece], "shard_layouts": {"a-2.gguf": [piece]},
+    }  # fmt: skip
+    rows = [{"file": f"a-{n}.gguf", "place": {"offset": 5, "length": 2}} for n in (1, 2, 3)]
     inspection_id = uuid.uuid4()
-    links = [row["links"] for row in present.findings(inspection_id, document, rows)]
-    assert links == [{"byte": f"/i/{inspection_id}/layout/?at=5#at"}, {}]
+    links = [row["links"].get("byte") for row in present.findings(inspection_id, document, rows)]
+    assert links == [
+        f"/i/{inspection_id}/layout/?file=a-1.gguf&at=5&length=2#at",
+        f"/i/{inspection_id}/layout/?file=a-2.gguf&at=5&length=2#at",
+        None,
+    ]
 
 
 def test_what_is_missing_has_no_link() -> None:
     document = {
         "files": [{"name": "a.gguf"}],
+        "layout": [],
         "metadata": [{"key": "here"}],
         "tensors": [{"name": "there"}],
     }
@@ -202,3 +214,30 @@ def test_a_template_shows_what_it_can_do_and_what_it_makes(get: Get, inspected: 
     assert "Toolsnot shown" in page.one("dl", class_="abilities").text
     renders = [element.text for element in page.all("details", class_="render")]
     assert any(text.startswith("user") and "<user>" in text for text in renders)
+
+
+def test_findings_are_narrowed_to_a_severity(get: Get, inspected: Inspected) -> None:
+    row = inspected(samples.hostile_model())
+    page = get(url(row))
+    pills = page.one("nav", aria_label="Severity")
+    links = {a.text.strip(): a.attributes["href"] for a in pills if a.tag == "a"}
+    assert next(iter(links)) == "all" and len(links) > 2
+    for words, href in links.items():
+        shown = get(url(row) + href).all("li", class_="f")
+        assert words == "all" or len(shown) == int(words.split()[0])
+        kinds = {item.attributes["class"].split()[1] for item in shown}
+        assert words == "all" or len(kinds) == 1
+
+
+def test_a_legacy_file_has_the_words_of_every_render(get: Get, inspected: Inspected) -> None:
+    row = inspected(small_llama().build())
+    words = verdict_words(selectors.document(row.report))
+    assert get(url(row)).one("div", class_="verdict").text.startswith(words)
+
+
+def test_a_preview_of_the_link_says_what_it_is(get: Get, chat: Inspection) -> None:
+    page = get(url(chat, "tensors"))
+    said = page.one("meta", property="og:description").attributes["content"]
+    assert "llama" in said and "GGUF v3" in said
+    assert page.one("meta", property="og:title").attributes["content"] == "Chat sample"
+    assert page.one("meta", property="og:url").attributes["content"].endswith(url(chat, "tensors"))

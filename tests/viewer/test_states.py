@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from ggufhub.hub import services
+from ggufhub.hub import budgets, services
+from ggufhub.hub.budgets import Turn
 from ggufhub.hub.models import Inspection, State
 from tests.rows import header_upload, queued
 from tests.viewer.page import Page
@@ -125,3 +126,22 @@ def test_a_submission_belongs_to_who_made_it(client: Client, settings, django_us
     client.force_login(user)
     client.post("/inspect", {"link": LINK})
     assert Inspection.objects.get().owner == user
+
+
+def test_too_many_submissions_are_told_when_to_come_back(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "take", lambda budget, who: Turn(budget, False, 0, 7))
+    answer = client.post("/inspect", {"link": LINK})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "7")
+    assert Page(answer.content.decode()).one("input", id="link").attributes["value"] == LINK
+
+
+def test_signed_in_there_are_two_quiet_buttons_and_one_is_the_theme(
+    client: Client, django_user_model
+) -> None:
+    client.force_login(django_user_model.objects.create_user("someone"))
+    page = Page(client.get("/").content.decode())
+    (button,) = [b for b in page.all("button") if "data-theme-button" in b.attributes]
+    assert button.text == "Theme"
+    assert [b.text for b in page.all("button", class_="quiet")] == ["Sign out", "Theme"]

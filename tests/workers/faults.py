@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ggufhub.integrity import checkpoint
+from ggufhub.limits import MIB
 from ggufhub.report import build
 from ggufhub.report.document import Report
-from ggufhub.sources.base import ByteSource
+from ggufhub.sources.base import ByteSource, Reads
 from workers import inspect as task
 from workers.app import app
 
@@ -63,6 +65,8 @@ class FaultyBuild:
         name = source.locator.rpartition("/")[2]  # its identity may cost a request
         if name == "slow.gguf":
             return _slowly(source, **options)
+        if name == "halting.gguf":
+            return _halting(source, **options)
         if name in FAULTS:
             FAULTS[name]()
         return _inspect(source, **options)
@@ -74,6 +78,21 @@ def _slowly(source: ByteSource, **options: Any) -> Report:
         options["progress"]("reading", source.reads)
         time.sleep(0.1)
     return _inspect(source, **options)
+
+
+def _halting(source: ByteSource, **options: Any) -> Report:
+    """Every byte with a checkpoint after each few reads; the first attempt stops for ever when
+    more than half is read."""
+    checkpoint.EVERY_BYTES = 16 * MIB
+    taken_up = options["checkpoints"].last is not None
+    tell = options["progress"]
+
+    def halt(stage: str, reads: Reads) -> None:
+        tell(stage, reads)
+        if not taken_up and reads.bytes > (source.identity.size or 0) // 2:
+            hang()
+
+    return _inspect(source, **{**options, "progress": halt})
 
 
 task.build = FaultyBuild

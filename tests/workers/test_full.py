@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import DatabaseError
 
-from ggufhub.hub import queue, selectors, services
+from ggufhub.errors import SourceError
+from ggufhub.hub import checkpoints, queue, selectors, services
 from ggufhub.hub.models import Inspection, Report, State
 from ggufhub.hub.reconcile import GRACE, reconcile
+from ggufhub.integrity import checkpoint
 from ggufhub.limits import FULL, HEADER, MIB
 from ggufhub.sources.base import Reads
 from tests import rows
@@ -192,3 +195,84 @@ def test_a_killed_process_starts_again_and_headers_are_not_its_business(
     assert (row.attempt, row.losses) == (2, 1)
     assert document(row)["files"][0]["digests"][0]["value"] == SHA256
     assert header.state == State.QUEUED
+
+
+LONG = small_model().build() + bytes(range(256)) * (96 * 4096)
+"""96 MiB: twelve reads."""
+
+
+def test_a_killed_process_goes_on_at_its_checkpoint(digest_worker: LiveWorker) -> None:
+    row = queued(LONG, name="halting.gguf")
+    wait_for(lambda: (Inspection.objects.get(pk=row.pk).bytes_read or 0) > len(LONG) // 2)
+    assert checkpoints.load(row.pk) is not None
+    for pid in digest_worker.children():
+        os.kill(pid, 9)
+    wait_for(lambda: Inspection.objects.get(pk=row.pk).state == State.DONE)
+    row.refresh_from_db()
+    assert (row.attempt, row.losses) == (2, 1)
+    assert any("taken up at byte" in note for note in document(row)["notes"])
+    (found,) = document(row)["files"][0]["digests"]
+    assert found["value"] == hashlib.sha256(LONG).hexdigest()
+    assert MIB < row.bytes_read < len(LONG) - 24 * MIB, "less than the whole"
+    assert checkpoints.prune() == 1
+
+
+def test_an_upload_that_is_another_one_by_then_is_read_from_the_start(
+    digest_worker: LiveWorker,
+) -> None:
+    row = queued(LONG, name="halting.gguf")
+    wait_for(lambda: (Inspection.objects.get(pk=row.pk).bytes_read or 0) > len(LONG) // 2)
+    row.upload.path.write_bytes(LONG[:-1] + b"?")
+    for pid in digest_worker.children():
+        os.kill(pid, 9)
+    wait_for(lambda: Inspection.objects.get(pk=row.pk).state == State.DONE)
+    row.refresh_from_db()
+    (found,) = document(row)["files"][0]["digests"]
+    assert found["value"] == hashlib.sha256(LONG[:-1] + b"?").hexdigest()
+    assert any("from the start" in note for note in document(row)["notes"])
+
+
+def test_a_server_that_is_gone_for_a_while_is_asked_again(
+    loopback: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "EVERY_BYTES", 16 * MIB)
+    with RangeServer({"model.gguf": LONG}) as server:
+        row = services.submit_url(owner=None, url=server.url("model.gguf"), depth=FULL)
+
+        def gone(stage: str) -> None:
+            if checkpoints.load(row.pk) is not None and row.attempt == 0:
+                raise SourceError("connection", "The server is gone.")
+
+        with monkeypatch.context() as patch:
+            listen(patch, gone)
+            run(row)
+        assert (row.state, row.stage) == (State.QUEUED, "waiting for the server")
+        assert row.not_before is not None and row.postponed == 1
+        Inspection.objects.filter(pk=row.pk).update(not_before=None)
+        run(row)
+    assert row.state == State.DONE
+    (found,) = document(row)["files"][0]["digests"]
+    assert found["value"] == hashlib.sha256(LONG).hexdigest()
+    assert row.bytes_read < len(LONG) - 8 * MIB
+
+
+def test_no_room_for_a_checkpoint_costs_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> bool:
+        raise DatabaseError("database or disk is full")
+
+    monkeypatch.setattr(checkpoint, "EVERY_BYTES", 16 * MIB)
+    monkeypatch.setattr(checkpoints, "keep", full)
+    row = run(queued())
+    assert row.state == State.DONE
+    assert document(row)["files"][0]["digests"][0]["value"] == SHA256
+
+
+def test_checkpoints_of_others_are_not_replaced() -> None:
+    row = queued(b"GGUF")
+    attempt = services.claim(row.pk)
+    assert attempt is not None
+    assert checkpoints.keep(row.pk, attempt, b"one") and not checkpoints.keep(row.pk, 7, b"two")
+    assert checkpoints.load(row.pk) == b"one"
+    assert checkpoints.prune() == 0
+    services.fail(row.pk, attempt, code="x", message="x")
+    assert checkpoints.prune() == 1

@@ -10,7 +10,6 @@ register = template.Library()
 
 LONG = 240
 """Characters after which a value is folded."""
-HEAD = 80
 
 
 @register.filter
@@ -65,13 +64,7 @@ def is_long(value: object) -> bool:
 @register.filter
 def head(value: str) -> str:
     """The start of a long value, on one line."""
-    return value[:HEAD].split("\n", 1)[0]
-
-
-@register.filter
-def shown(value: object) -> str:
-    """A value of the metadata as one short line."""
-    return head(str(value))
+    return text.head(value)
 
 
 @register.simple_tag

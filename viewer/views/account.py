@@ -31,7 +31,7 @@ class SignIn(LoginView):
         if turn is not None and not turn.allowed:
             form = AuthenticationForm(request, initial={"username": name})
             context = self.get_context_data(form=form, error=too_many(turn))
-            return _slow_down(self.render_to_response(context), turn)
+            return slow_down(self.render_to_response(context), turn)
         return super().post(request, *args, **kwargs)
 
 
@@ -48,7 +48,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
         return _token_page(request)
     turn = budgets.take(budgets.CREATE_TOKEN, budgets.caller(request.user, ""))
     if turn is not None and not turn.allowed:
-        return _slow_down(_token_page(request, error=too_many(turn)), turn)
+        return slow_down(_token_page(request, error=too_many(turn)), turn)
     asked = request.POST
     try:
         _, text = tokens.create(
@@ -75,7 +75,8 @@ def too_many(turn: Turn) -> str:
     return f"At most {turn.budget.most} a minute. Try again in {turn.wait} seconds."
 
 
-def _slow_down(answer: HttpResponse, turn: Turn) -> HttpResponse:
+def slow_down(answer: HttpResponse, turn: Turn) -> HttpResponse:
+    """``answer`` as a refusal that says when to come back."""
     answer.status_code = TOO_MANY
     answer["Retry-After"] = str(turn.wait)
     return answer

@@ -9,6 +9,7 @@ from django.shortcuts import render
 
 from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection
+from ggufhub.report.render.words import counts, verdict_words
 from viewer import present
 
 
@@ -37,8 +38,9 @@ def render_report(
         "inspection": row,
         "doc": document,
         "title": document["summary"].get("name") or document["name"],
-        "verdict": present.verdict_title(document),
-        "counts": present.severity_counts(document["findings"]),
+        "verdict": verdict_words(document),
+        "about": present.about(document),
+        "counts": counts(document["findings"]) or "no findings",
         "facts": present.facts(document),
         "tabs": present.tabs(row.pk, document, current),
         "took": sum(document["seconds"].values()) if document["seconds"] else None,

@@ -1,5 +1,6 @@
 """Compare two reports: choose the other one, then see what changed."""
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -12,11 +13,15 @@ from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection
 from ggufhub.report.compare import compare as compare_documents
 from viewer import present
+from viewer.text import head
 from viewer.views.common import get_inspection, private
 
 CHOICES = 50
+ABSENT = "–"
 MOST_ROWS = 500
 """Rows of one list; a requantised model changes the type of every tensor."""
+
+Facts = Callable[[dict[str, Any] | None], dict[str, Any] | None]
 
 
 @require_safe
@@ -45,8 +50,9 @@ def compare(request: HttpRequest, before_id: UUID, after_id: UUID) -> HttpRespon
         "after": after,
         "changes": changes,
         "summary": [_fact(row) for row in changes["summary"]],
-        "metadata": _rows(changes["metadata"], "key"),
-        "tensors": _rows(changes["tensors"], "name"),
+        "types": [_type_row(row) for row in changes["types"]],
+        "metadata": _rows(changes["metadata"], "key", key_facts),
+        "tensors": _rows(changes["tensors"], "name", tensor_facts),
         "findings": _findings(before, after, changes["findings"]),
         "json_url": reverse("api:compare", args=[before.pk, after.pk]),
     }
@@ -54,10 +60,53 @@ def compare(request: HttpRequest, before_id: UUID, after_id: UUID) -> HttpRespon
 
 
 def _fact(row: dict[str, Any]) -> dict[str, Any]:
-    return row | {"title": row["what"].replace("_", " ").capitalize()}
+    sides = {side: _shown(row[side]) for side in ("before", "after")}
+    return {"title": row["what"].replace("_", " ").capitalize(), **sides}
 
 
-def _rows(part: dict[str, Any], name: str) -> dict[str, Any]:
+def _shown(value: int | float | str | None) -> str:
+    """A fact of the summary: an absent one is a dash, a whole number has its commas."""
+    if value is None:
+        return ABSENT
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _type_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A tensor type with its four amounts; a side that lacks the type has dashes."""
+    amounts = [
+        _shown((row[side] or {}).get(what))
+        for what in ("tensors", "bytes")
+        for side in ("before", "after")
+    ]
+    return {"type": row["type"], "amounts": amounts}
+
+
+def key_facts(one: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Type and value of a key in one line."""
+    if one is None:
+        return None
+    value, note = one.get("text", one["value"]), ""
+    if isinstance(value, dict) and "count" in value:
+        count = value["count"]
+        value = f"{count:,} element{'' if count == 1 else 's'}"
+    elif isinstance(value, dict):
+        value, note = value["text"], "not shown whole"
+    if value == "":
+        note = "empty"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return {"type": one["type"], "shown": head(text), "note": note}
+
+
+def tensor_facts(one: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Type, shape and bytes of a tensor in one line."""
+    if one is None:
+        return None
+    shape = " × ".join(f"{size:,}" for size in one["shape"]) or "scalar"
+    note = "size unknown" if one["bytes"] is None else f"{one['bytes']:,} bytes"
+    return {"type": one["type"], "shown": shape, "note": note}
+
+
+def _rows(part: dict[str, Any], name: str, facts: Facts) -> dict[str, Any]:
     """Added, removed and changed entries as rows of one table, cut where there are too many."""
     rows = [{"sign": "+", "name": one[name], "before": None, "after": one} for one in part["added"]]
     rows += [
@@ -67,7 +116,11 @@ def _rows(part: dict[str, Any], name: str) -> dict[str, Any]:
         {"sign": "~", "name": one[name], "before": one["before"], "after": one["after"]}
         for one in part["changed"]
     ]
-    return {"rows": rows[:MOST_ROWS], "more": max(len(rows) - MOST_ROWS, 0), "count": len(rows)}
+    shown = [
+        row | {"before": facts(row["before"]), "after": facts(row["after"])}
+        for row in rows[:MOST_ROWS]
+    ]
+    return {"rows": shown, "more": max(len(rows) - MOST_ROWS, 0), "count": len(rows)}
 
 
 def _findings(before: Inspection, after: Inspection, part: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from ggufhub.errors import GgufHubError
 from ggufhub.hub import budgets, selectors, services
-from viewer.views.account import TOO_MANY, too_many
+from viewer.views.account import slow_down, too_many
 from viewer.views.common import owner, private
 
 RECENT = 20
@@ -28,7 +28,7 @@ def submit(request: HttpRequest) -> HttpResponse:
         budgets.SUBMIT, budgets.caller(request.user, request.META.get("REMOTE_ADDR", ""))
     )
     if turn is not None and not turn.allowed:
-        return _home(request, link=link, error=too_many(turn), status=TOO_MANY)
+        return slow_down(_home(request, link=link, error=too_many(turn)), turn)
     try:
         row = services.submit_url(owner=owner(request), url=link)
     except GgufHubError as error:

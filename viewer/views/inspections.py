@@ -1,5 +1,6 @@
 """One inspection: its progress, its end, and the first tab of its report."""
 
+from collections import Counter
 from typing import Any
 from uuid import UUID
 
@@ -9,12 +10,17 @@ from django.views.decorators.http import require_POST, require_safe
 
 from ggufhub.hub import selectors, services
 from ggufhub.hub.models import Inspection
+from ggufhub.report.render.words import SEVERITIES, counted, worst_first
 from viewer import filemap, paths, present, svg
+from viewer.paging import Page, whole_number
 from viewer.ramp import by_bits, ramp
 from viewer.views.common import get_inspection, private, render_report
 
 FIRST_KEYS = 14
 """Metadata keys on the overview."""
+
+MOST_FINDINGS = 100
+"""Findings on one page; real files have fewer than twenty, a hostile one ten thousand."""
 
 STOP_POLLING = 286
 """The answer after which a poller asks no more; any 2xx the standard does not use would do."""
@@ -28,7 +34,7 @@ def inspection(request: HttpRequest, inspection_id: UUID) -> HttpResponse:
         return private(render(request, "viewer/progress.html", {"inspection": row}))
     if not hasattr(row, "report"):
         return private(render(request, "viewer/stopped.html", {"inspection": row}))
-    return render_report(request, row, "", _overview(row))
+    return render_report(request, row, "", _overview(request, row))
 
 
 @require_safe
@@ -47,7 +53,7 @@ def cancel(request: HttpRequest, inspection_id: UUID) -> HttpResponse:
     return redirect("viewer:inspection", row.pk)
 
 
-def _overview(row: Inspection) -> dict[str, Any]:
+def _overview(request: HttpRequest, row: Inspection) -> dict[str, Any]:
     document = selectors.document(row.report)
     colours = ramp(document["types"])
     rows, shown, blocks = svg.heat_rows(document["tensors"])
@@ -56,7 +62,7 @@ def _overview(row: Inspection) -> dict[str, Any]:
         return paths.tab(row.pk, "tensors", q=f".{role}", type=kind)
 
     return {
-        "findings": present.findings(row.pk, document, document["findings"]),
+        **_findings(request, row, document),
         "not_evaluated": present.not_evaluated(document["not_evaluated"]),
         "heat": svg.heat_map(rows, shown, colours, link) if rows else "",
         "heat_rows": rows,
@@ -66,6 +72,26 @@ def _overview(row: Inspection) -> dict[str, Any]:
         "more_keys": max(0, len(document["metadata"]) - FIRST_KEYS),
         **_types(row, document["types"], colours),
         **_map(row, document),
+    }
+
+
+def _findings(request: HttpRequest, row: Inspection, document: dict[str, Any]) -> dict[str, Any]:
+    """A page of the findings, the worst first, and how many there are of each severity."""
+    rows = worst_first(document["findings"])
+    numbers = Counter(finding["severity"] for finding in rows)
+    severity = request.GET.get("severity", "")
+    if severity in numbers:
+        rows = [finding for finding in rows if finding["severity"] == severity]
+    start = whole_number(request.GET.get("start")) or 0
+    return {
+        "findings": present.findings(row.pk, document, rows[start : start + MOST_FINDINGS]),
+        "severity": severity,
+        "severities": [
+            (name, counted(numbers[name], noun))
+            for name, noun in SEVERITIES.items()
+            if numbers[name]
+        ],
+        "page": Page(start, MOST_FINDINGS, len(rows)),
     }
 
 

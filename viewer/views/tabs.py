@@ -11,10 +11,13 @@ from django.views.decorators.http import require_safe
 
 from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection
-from viewer import filemap, paths, present, source, svg
+from viewer import commands, paths, present, source
 from viewer.paging import Page, whole_number
 from viewer.views.common import get_inspection, render_report
+from viewer.views.conversation import conversation_form
+from viewer.views.layout import layout
 from viewer.views.memory import memory
+from viewer.views.shards import shards
 from viewer.views.tokenizer import tokenizer
 
 ROWS = 200
@@ -73,7 +76,11 @@ def _tensors(request: HttpRequest, row: Inspection) -> dict[str, Any]:
     start = whole_number(request.GET.get("start"))
     found = selectors.tensors(row.report, **chosen, sort=sort, start=start, limit=ROWS)
     rows = [
-        tensor | {"anchor": paths.anchor("t", tensor["name"]), "at": _data_at(document, tensor)}
+        tensor
+        | {
+            "anchor": paths.anchor("t", tensor["name"]),
+            **_data(row.pk, document, tensor),
+        }
         for tensor in found["items"]
     ]
     return {
@@ -95,11 +102,15 @@ def _sort_link(field: str, title: str, current: str) -> dict[str, str]:
     return {"title": title, "next": field, "aria": "descending" if current == f"-{field}" else ""}
 
 
-def _data_at(document: dict[str, Any], tensor: dict[str, Any]) -> int | None:
-    """The byte where a tensor's data starts; None in other shards, whose layout is not kept."""
+def _data(inspection_id: UUID, document: dict[str, Any], tensor: dict[str, Any]) -> dict[str, Any]:
+    """The byte where a tensor's data starts (None in other shards than the first), and its
+    address."""
     base = document["format"]["data_offset"]
     elsewhere = tensor.get("file", document["files"][0]["name"]) != document["files"][0]["name"]
-    return None if base is None or elsewhere else base + tensor["offset"]
+    if base is None or elsewhere:
+        return {"at": None, "data_url": paths.tensor_data(inspection_id, tensor)}
+    at = base + tensor["offset"]
+    return {"at": at, "data_url": paths.byte(inspection_id, at)}
 
 
 def _template(request: HttpRequest, row: Inspection) -> dict[str, Any]:
@@ -115,39 +126,21 @@ def _template(request: HttpRequest, row: Inspection) -> dict[str, Any]:
     whole = [one for one in about if not one["place"].get("line")]
     context = {"templates": templates, "chosen": chosen, "lines": lines, "cut": cut}
     abilities = chosen.get("capabilities") or {}
-    return context | {
-        "abilities": [
-            (name.replace("_", " ").capitalize(), able) for name, able in abilities.items()
-        ],
-        "findings": present.findings(row.pk, document, whole),
-    }
+    return (
+        context
+        | conversation_form(request, row)
+        | {
+            "abilities": [
+                (name.replace("_", " ").capitalize(), able) for name, able in abilities.items()
+            ],
+            "findings": present.findings(row.pk, document, whole),
+        }
+    )
 
 
 def _is_about(place: dict[str, Any], template: str) -> bool:
     key = place.get("key") or ""
     return key.startswith(present.TEMPLATE) and present.template_name(key) == template
-
-
-def _layout(request: HttpRequest, row: Inspection) -> dict[str, Any]:
-    pieces = selectors.document(row.report)["layout"]
-    start = whole_number(request.GET.get("start"))
-    at = whole_number(request.GET.get("at"), None)
-    here = filemap.index_at(pieces, at) if at is not None else None
-    if here is not None:
-        start = here // ROWS * ROWS
-    rows = [
-        piece | {"css": filemap.CSS.get(piece["what"], "m-o"), "here": index == here,
-                 "url": _piece_url(row.pk, piece), "end": piece["offset"] + piece["length"]}
-        for index, piece in enumerate(pieces[start : start + ROWS], start)
-    ]  # fmt: skip
-    picture = svg.bar(filemap.detailed(pieces), "Map of the file, to scale", height=34, least=1.5)
-    return {"rows": rows, "page": Page(start, ROWS, len(pieces)), "at": at, "map": picture}
-
-
-def _piece_url(inspection_id: UUID, piece: dict[str, Any]) -> str:
-    if piece["what"] == "tensor":
-        return paths.tensor(inspection_id, piece["name"])
-    return paths.key(inspection_id, piece["name"]) if piece["what"] == "key" else ""
 
 
 def _raw(request: HttpRequest, row: Inspection) -> dict[str, Any]:
@@ -159,7 +152,9 @@ def _raw(request: HttpRequest, row: Inspection) -> dict[str, Any]:
         "badge_url": request.build_absolute_uri(reverse("api:badge", args=[row.pk])),
         "page_url": request.build_absolute_uri(reverse("viewer:inspection", args=[row.pk])),
         "curl_url": request.build_absolute_uri(report_path),
-        "command": present.command(row, document),
+        "command": commands.check(row, document),
+        "submit": commands.submit(row, request.build_absolute_uri(reverse("api:inspections"))),
+        "programs": commands.run(row, document),
     }
 
 
@@ -169,6 +164,7 @@ _TABS: dict[str, Callable[[HttpRequest, Inspection], dict[str, Any]]] = {
     "tokenizer": tokenizer,
     "template": _template,
     "memory": memory,
-    "layout": _layout,
+    "layout": layout,
+    "shards": shards,
     "raw": _raw,
 }

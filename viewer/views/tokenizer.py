@@ -6,23 +6,30 @@ from django.http import Http404, HttpRequest
 
 from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection, Report
-from ggufhub.report import codec
+from ggufhub.rules.vocabulary import UNSET
 from viewer import paths
+from viewer.arrays import elements_at
 from viewer.paging import Page, whole_number
-from viewer.present import TOKENS
-from viewer.tokens import KINDS, readable, special_ids
+from viewer.present import TOKENS, first_by_key, has_vocabulary, is_array
+from viewer.tokens import kind_name, readable, special_ids
 
 ROWS = 200
+MOST_SPECIALS = 64
+"""Keys that name a token; real files have about ten, a hostile one may claim thousands."""
+
 _KINDS = "tokenizer.ggml.token_type"
 _SCORES = "tokenizer.ggml.scores"
+_ARRAYS = (_KINDS, _SCORES, "tokenizer.ggml.merges")
 
 
 def tokenizer(request: HttpRequest, row: Inspection) -> dict[str, Any]:
     """Context of the tab; 404 if the file has no vocabulary."""
-    metadata = {entry["key"]: entry for entry in selectors.document(row.report)["metadata"]}
-    if TOKENS not in metadata:
+    document = selectors.document(row.report)
+    if not has_vocabulary(document):
         raise Http404("This file has no vocabulary.")
-    model = str(metadata.get("tokenizer.ggml.model", {}).get("value", ""))
+    metadata = first_by_key(document["metadata"])
+    arrays = [key for key in _ARRAYS if key in metadata and is_array(metadata[key]["value"])]
+    model = metadata.get("tokenizer.ggml.model", {}).get("value", "")
     q = request.GET.get("q", "")
     start = whole_number(request.GET.get("start"))
     pairs, total, count = _find(row.report, q, start)
@@ -31,11 +38,11 @@ def tokenizer(request: HttpRequest, row: Inspection) -> dict[str, Any]:
         "model": model,
         "pre": metadata.get("tokenizer.ggml.pre", {}).get("value"),
         "count": count,
-        "rows": _rows(row.report, pairs, model, metadata),
+        "rows": _rows(row.report, pairs, model if isinstance(model, str) else ""),
         "page": Page(start, ROWS, total),
-        "has_scores": _SCORES in metadata,
-        "specials": _specials(row, metadata, count),
-        "arrays": [key for key in (_KINDS, _SCORES, "tokenizer.ggml.merges") if key in metadata],
+        "has_scores": _SCORES in arrays,
+        "specials": _specials(row, list(metadata.values()), count),
+        "arrays": arrays,
     }
 
 
@@ -49,55 +56,40 @@ def _find(report: Report, q: str, start: int) -> tuple[list[tuple[int, Any]], in
     total = found["total"]
     by_id = whole_number(q, None)
     if by_id is not None and start == 0 and by_id < found["count"]:
-        named = selectors.array_page(report, TOKENS, start=by_id, limit=1)["items"]
-        pairs = [(by_id, named[0]), *(pair for pair in pairs if pair[0] != by_id)]
+        named = elements_at(report, TOKENS, [by_id])
+        pairs = [*named.items(), *(pair for pair in pairs if pair[0] != by_id)]
         total = max(total, len(pairs))
     return pairs, total, found["count"]
 
 
-def _rows(
-    report: Report, pairs: list[tuple[int, Any]], model: str, metadata: dict[str, Any]
-) -> list[dict[str, Any]]:
-    kinds = _beside(report, _KINDS, pairs) if _KINDS in metadata else {}
-    scores = _beside(report, _SCORES, pairs) if _SCORES in metadata else {}
+def _rows(report: Report, pairs: list[tuple[int, Any]], model: str) -> list[dict[str, Any]]:
+    ids = [index for index, _ in pairs]
+    kinds, scores = (elements_at(report, key, ids) for key in (_KINDS, _SCORES))
     rows = []
     for index, token in pairs:
         text = _text(token)
         reads = readable(text, model)
-        kind = kinds.get(index)
         rows.append(
             {"id": index, "token": token, "reads": reads if reads != text else None,
-             "kind": KINDS.get(kind, kind), "score": scores.get(index)}
+             "kind": kind_name(kinds.get(index)), "score": scores.get(index)}
         )  # fmt: skip
     return rows
 
 
-def _beside(report: Report, key: str, pairs: list[tuple[int, Any]]) -> dict[int, Any]:
-    """The elements of a parallel array at the ids shown.
-
-    Hits of a search lie anywhere; those of one stored chunk are read together.
-    """
-    chunks: dict[int, list[int]] = {}
-    for index, _ in pairs:
-        chunks.setdefault(index // codec.CHUNK, []).append(index)
-    found = {}
-    for ids in chunks.values():
-        start = min(ids)
-        page = selectors.array_page(report, key, start=start, limit=max(ids) - start + 1)
-        found.update(enumerate(page["items"], start))
-    return found
-
-
-def _specials(row: Inspection, metadata: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Each ``…_token_id`` key with the text of the token it names, or None outside the list."""
-    found = []
-    for special in special_ids(list(metadata.values())):
-        token = None
-        if 0 <= special["id"] < count:
-            page = selectors.array_page(row.report, TOKENS, start=special["id"], limit=1)
-            token = page["items"][0]
-        found.append(special | {"token": token, "url": paths.key(row.pk, special["key"])})
-    return found
+def _specials(row: Inspection, metadata: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """Each ``…_token_id`` key with the text of the token it names: None outside the list, and
+    where the key says that there is none."""
+    named = special_ids(metadata)[:MOST_SPECIALS]
+    tokens = elements_at(row.report, TOKENS, [one["id"] for one in named if 0 <= one["id"] < count])
+    return [
+        special
+        | {
+            "token": tokens.get(special["id"]),
+            "unset": special["id"] in (UNSET, -1),
+            "url": paths.key(row.pk, special["key"]),
+        }
+        for special in named
+    ]
 
 
 def _text(token: Any) -> str:

@@ -14,7 +14,9 @@ from ggufhub.api.views.exports import REVALIDATE, render_etag
 from ggufhub.api.views.reports import ReportView
 from ggufhub.errors import UsageError
 from ggufhub.estimate.cache import Setting
-from ggufhub.estimate.memory import CONTEXTS, Estimate, Estimator, estimate_row, estimator_from
+from ggufhub.estimate.fit import fit_document
+from ggufhub.estimate.memory import CONTEXTS
+from ggufhub.estimate.placement import EVERYTHING, Placement
 from ggufhub.hub import selectors
 from ggufhub.hub.models import Report
 
@@ -36,7 +38,19 @@ EXAMPLE = {
     "states": {"bytes": 0, "basis": "formula"},
     "compute": {"bytes": 196608, "basis": "approximate"},
     "total": 307840,
+    "places": [
+        {"layers": 0, "weights": 4096, "cache": 0, "states": 0, "compute": 0, "total": 4096},
+        {
+            "layers": 2,
+            "weights": 74368,
+            "cache": 32768,
+            "states": 0,
+            "compute": 196608,
+            "total": 303744,
+        },
+    ],
     "largest_context": None,
+    "quants": None,
 }
 
 
@@ -67,28 +81,41 @@ class Memory(ReportView):
         return render_etag(report.digest, "memory"), REVALIDATE
 
     def body(self, report: Report, **query: Any) -> Any:
-        stored = selectors.document(report)["memory"]
+        document = selectors.document(report)
+        stored = document["memory"]
         if stored is None:
             detail = "There is nothing to estimate: no language model, or it says too little."
             raise Problem(HTTPStatus.NOT_FOUND, "no-memory", detail)
+        limit = None if query.get("gib") is None else int(query["gib"] * GIB)
         context = query.get("context") or stored["context_length"] or CONTEXTS[0]
-        setting = Setting(
-            context, query["kv"], query["kv"], query["sequences"], flash_attention=query["flash"]
-        )
-        limit = query.get("gib")
-        estimate, largest = _estimated(estimator_from(stored), setting, limit)
+        try:
+            fit = fit_document(document, _setting(context, query), _placement(query), limit=limit)
+        except UsageError as error:
+            status = HTTPStatus.UNPROCESSABLE_ENTITY
+            raise Problem(status, "no-such-setting", error.message) from error
         about = {name: stored[name] for name in ("architecture", "context_length")}
         notes = {name: stored[name] for name in ("at_least", "assumed")}
-        return {**about, **notes, **estimate_row(estimate), "largest_context": largest}
+        shown = {name: value for name, value in (fit or {}).items() if name not in _UNSHOWN}
+        return {**about, **notes, **shown}
 
 
-def _estimated(
-    estimator: Estimator, setting: Setting, gib: float | None
-) -> tuple[Estimate, int | None]:
-    """The estimate, and the largest context that fits into ``gib``; 422 for what none would run."""
-    try:
-        estimate = estimator.estimate(setting)
-        fits = None if gib is None else estimator.largest_context(int(gib * GIB), setting)
-    except UsageError as error:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "no-such-setting", error.message) from error
-    return estimate, fits
+_UNSHOWN = ("unified", "full_window", "parts", "limit")
+"""What whoever asked has said, or cannot say here."""
+
+
+def _setting(context: int, query: dict[str, Any]) -> Setting:
+    return Setting(
+        context=context,
+        key_type=query["kv"],
+        value_type=query.get("kv_values", query["kv"]),
+        sequences=query["sequences"],
+        unified=query["unified"],
+        flash_attention=query["flash"],
+        full_window=query["swa_full"],
+        micro_batch=query["ubatch"],
+    )
+
+
+def _placement(query: dict[str, Any]) -> Placement:
+    split = tuple(float(share) for share in query["split"].split(","))
+    return Placement(query.get("offload", EVERYTHING), split)

@@ -65,7 +65,7 @@ class OneWebhook(APIView):
     @extend_schema(operation_id="webhooks_delete", request=None, responses={204: None})
     def delete(self, request: Request, id: UUID) -> Response:
         """Forget it with its deliveries."""
-        get_object_or_404(webhooks.of(request.user), pk=id).delete()
+        webhooks.delete(get_object_or_404(webhooks.of(request.user), pk=id))
         return Response(status=HTTPStatus.NO_CONTENT)
 
 

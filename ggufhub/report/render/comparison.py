@@ -25,8 +25,7 @@ def comparison_text(document: dict[str, Json], *, coloured: bool = False) -> str
         for sign, words in _capped(changes):
             line = f"  {sign} {visible(words)}"
             lines.append(paint(_COLOURS[sign], line) if sign in _COLOURS else line)
-    if document["same"]:
-        lines += ["", "No differences in metadata, tensors and templates."]
+    lines += ["", *_conclusion(document)]
     return "\n".join(lines) + "\n"
 
 
@@ -36,9 +35,23 @@ def comparison_markdown(document: dict[str, Json]) -> str:
     for heading, changes in _sections(document):
         lines += ["", f"#### {escape(heading)}", ""]
         lines += [f"- {_NAMES[sign]}{escape(words)}" for sign, words in _capped(changes)]
-    if document["same"]:
-        lines += ["", "No differences in metadata, tensors and templates."]
+    lines += ["", *_conclusion(document)]
     return "\n".join(lines) + "\n"
+
+
+def _conclusion(document: dict[str, Json]) -> list[str]:
+    """What the whole comes to, and whether the weights were looked at."""
+    weights = document["weights"]
+    lines = ["No differences in metadata, tensors and templates."] if document["same"] else []
+    if weights is None:
+        return [*lines, "Weights were not compared: only --depth full reads them."]
+    share = f"{weights['changed']:,} of {counted(weights['compared'], 'tensor')}"
+    return [*lines, f"Weights: the data of {share} differs."]
+
+
+def _renamed(weights: dict[str, Json] | None) -> list[Line]:
+    pairs = [] if weights is None else weights["renamed"]
+    return [("~", f"{pair['before']} → {pair['after']}, same data") for pair in pairs]
 
 
 _NAMES = {"+": "**added** ", "-": "**removed** ", "~": "**changed** ", " ": ""}
@@ -59,6 +72,7 @@ def _sections(document: dict[str, Json]) -> Iterator[tuple[str, list[Line]]]:
         ("Summary", [("~", _row(row)) for row in document["summary"]]),
         ("Metadata", _changes(document["metadata"], "key", _value)),
         ("Tensor types", [_type(row) for row in document["types"]]),
+        ("Renamed tensors", _renamed(document["weights"])),
         ("Tensors", _changes(document["tensors"], "name", _shape)),
         ("Findings", _findings(document["findings"])),
     )
@@ -108,7 +122,9 @@ def _value(entry: dict[str, Json]) -> str:
 
 
 def _shape(entry: dict[str, Json]) -> str:
-    return f"{entry['type']} {' × '.join(str(dimension) for dimension in entry['shape'])}".strip()
+    shape = " × ".join(str(dimension) for dimension in entry["shape"])
+    digest = f" {entry['xxh64']}" if "xxh64" in entry else ""
+    return f"{entry['type']} {shape}".strip() + digest
 
 
 def _type(row: dict[str, Json]) -> Line:

@@ -1,6 +1,10 @@
 // Files of this computer: send the header (or all) and go to the report.
+import { Control } from "./control.js";
+import { keepDigests, sha256 } from "./hash.js";
 import { dropped, models } from "./models.js";
-import { visible } from "./text.js";
+import { megabytes } from "./numbers.js";
+import { forget, unfinished } from "./remembered.js";
+import { left, line } from "./sending.js";
 import { Upload, reason } from "./tus.js";
 
 const FIRST_BYTES = 1024 * 1024; // most small models have their whole header in it
@@ -11,58 +15,48 @@ const zone = form.querySelector(".zone");
 const list = form.querySelector(".sending");
 const csrf = document.querySelector("[name=csrfmiddlewaretoken]").value;
 
-// One line per model: name, what is going on, a bar.
-function line(title) {
-  const row = document.createElement("li");
-  const name = document.createElement("bdi");
-  const note = document.createElement("span");
-  const bar = document.createElement("progress");
-  name.textContent = visible(title);
-  note.className = "dim";
-  bar.setAttribute("aria-label", visible(title));
-  row.append(name, note, bar);
-  list.append(row);
-  return {
-    say: (text) => (note.textContent = text),
-    part: (done, whole) => {
-      bar.max = whole || 1;
-      bar.value = done;
-    },
-    fail: (text) => {
-      note.className = "bad";
-      note.textContent = text;
-      bar.remove();
-    },
-    done: (address) => {
-      const link = document.createElement("a");
-      link.href = address;
-      link.textContent = "Open the report";
-      note.replaceChildren(link);
-      bar.remove();
-    },
-  };
-}
-
-function megabytes(bytes) {
-  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-async function submit(uploads, headerOnly) {
-  const depth = headerOnly ? "header" : "full";
-  const response = await fetch(form.dataset.inspections, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", "X-CSRFToken": csrf },
-    body: JSON.stringify({ uploads: uploads.map((upload) => upload.id), depth }),
-  });
+function api(address, options = {}) {
+  const headers = { "Content-Type": "application/json", "X-CSRFToken": csrf };
+  return fetch(address, { headers, ...options });
+}
+
+// The digests of the files by name, computed here; an empty object where nobody asked for them.
+async function digestsOf(files, row, control) {
+  const found = {};
+  if (!form.elements.hash.checked) return found;
+  const whole = sum(files.map((file) => file.size));
+  let before = 0;
+  for (const file of files) {
+    row.say("computing the SHA-256 on this computer");
+    const onDone = (done) => row.part(before + done, whole);
+    const options = { worker: form.dataset.worker, onDone, signal: control.signal };
+    found[file.name] = await sha256(file, options);
+    row.digest(found[file.name]);
+    before += file.size;
+  }
+  return found;
+}
+
+async function submit(uploads, headerOnly, digests) {
+  const body = { uploads: uploads.map((upload) => upload.id), depth: headerOnly ? "header" : "full" };
+  const [only] = uploads.length === 1 ? Object.values(digests) : [];
+  // Where every byte is sent the server computes it too: it must be the same.
+  if (only && !headerOnly) body.expected = { sha256: only };
+  const options = { method: "POST", body: JSON.stringify(body) };
+  const response = await api(form.dataset.inspections, options);
   if (!response.ok) throw new Error(await reason(response));
   return (await response.json()).id;
 }
 
 // Follow the inspection until it ends, sending whatever range of whichever file it asks for.
-async function follow(id, uploads, row) {
+async function follow(id, uploads, row, control) {
   for (;;) {
+    if (control.cancelled) {
+      await api(`${form.dataset.inspections}/${id}`, { method: "DELETE" });
+      throw new Error("Cancelled.");
+    }
     const response = await fetch(`${form.dataset.inspections}/${id}`);
     if (!response.ok) throw new Error(await reason(response));
     const state = await response.json();
@@ -78,30 +72,43 @@ async function follow(id, uploads, row) {
   }
 }
 
-async function send(files, headerOnly) {
-  const row = line(files.length > 1 ? `${files[0].name} (${files.length} shards)` : files[0].name);
+// The uploads of one model; what they have sent together is shown in its row.
+function uploadsOf(files, headerOnly, row, control, first) {
   const sent = files.map(() => 0);
-  const ends = files.map((file) => (headerOnly ? Math.min(FIRST_BYTES, file.size) : file.size));
-  const first = sum(ends);
-  const uploads = files.map((file, index) => {
+  return files.map((file, index) => {
     const onSent = (bytes) => {
       sent[index] = bytes;
-      row.part(sum(sent), Math.max(sum(sent), first));
+      const done = sum(sent);
+      row.part(done, Math.max(done, first));
+      if (!control.paused) row.say(`${megabytes(done)} of ${megabytes(Math.max(done, first))} sent`);
     };
-    return new Upload(file, { endpoint: form.dataset.uploads, csrf, onSent });
+    return new Upload(file, { endpoint: form.dataset.uploads, csrf, onSent, headerOnly, control });
   });
+}
+
+async function send(files, headerOnly) {
+  const title = files.length > 1 ? `${files[0].name} (${files.length} shards)` : files[0].name;
+  const row = line(list, title);
+  const control = new Control();
+  row.controls(control);
+  const ends = files.map((file) => (headerOnly ? Math.min(FIRST_BYTES, file.size) : file.size));
+  const uploads = uploadsOf(files, headerOnly, row, control, sum(ends));
   try {
-    row.say(headerOnly ? `sending the first ${megabytes(first)}` : `sending ${megabytes(first)}`);
+    const digests = await digestsOf(files, row, control);
     for (const [index, upload] of uploads.entries()) {
-      await upload.create({ headerOnly });
+      await control.ready();
+      await upload.create();
       await upload.sendUntil(ends[index]);
     }
-    const id = await submit(uploads, headerOnly);
-    await follow(id, uploads, row);
+    const id = await submit(uploads, headerOnly, digests);
+    await follow(id, uploads, row, control);
+    for (const upload of uploads) upload.finish();
+    keepDigests(id, digests);
     row.done(`${form.dataset.page}${id}/`);
     return id;
   } catch (error) {
     row.fail(error.message);
+    if (control.cancelled) for (const upload of uploads) await upload.discard();
     return null;
   }
 }
@@ -114,10 +121,10 @@ async function sendAll(files) {
   const ids = [];
   try {
     const found = models(await files);
-    if (!found.length) line("Nothing was sent").fail("there is no model file in this folder");
+    if (!found.length) line(list, "Nothing was sent").fail("there is no model file in this folder");
     for (const model of found) ids.push(await send(model, headerOnly));
   } catch (error) {
-    line("Nothing was sent").fail(error.message);
+    line(list, "Nothing was sent").fail(error.message);
   }
   input.disabled = false;
   input.value = "";
@@ -142,4 +149,6 @@ document.addEventListener("drop", (event) => {
   zone.classList.remove("over");
   if (!input.disabled && event.dataTransfer.files.length) sendAll(dropped(event.dataTransfer));
 });
+for (const one of unfinished()) left(list, one, megabytes, forget);
+if (unfinished().length) form.elements.depth.value = "all";
 form.hidden = false;

@@ -1,7 +1,7 @@
 // Follows a running inspection: replaces the status part, and reloads once nothing will change.
-const EVERY_MS = 1000;
 const STOP = 286;
 const part = document.querySelector("[data-poll]");
+const everyMs = Number(part.dataset.every) || 1000;
 const live = document.querySelector("[data-live]");
 
 // A document parsed by XMLHttpRequest runs no scripts and needs no innerHTML.
@@ -37,7 +37,7 @@ async function poll() {
   } catch {
     live.textContent = "The server does not answer; trying again.";
   }
-  setTimeout(poll, EVERY_MS);
+  setTimeout(poll, everyMs);
 }
 
-setTimeout(poll, EVERY_MS);
+setTimeout(poll, everyMs);

@@ -26,7 +26,7 @@
   let choice = stored();
   show(choice);
   document.addEventListener("DOMContentLoaded", () => {
-    const button = document.querySelector(".theme");
+    const button = document.querySelector("[data-theme-button]");
     if (!button) return;
     label(button, choice);
     button.hidden = false;

@@ -15,5 +15,5 @@ class Command(BaseCommand):
         gone = housekeeping.prune(timezone.now())
         self.stdout.write(
             f"Deleted {gone.uploads} uploads, {gone.shared} arrays and blocks of headers, "
-            f"{gone.deliveries} deliveries."
+            f"{gone.deliveries} deliveries, {gone.events} security events."
         )

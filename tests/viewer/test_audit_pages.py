@@ -1,0 +1,135 @@
+"""The pages of audits."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from ggufhub.hub import audits, queue
+from ggufhub.hub.audit_models import Audit, Schedule
+from ggufhub.hub.models import Inspection, State
+from ggufhub.rules.model_samples import llama
+from tests.audit.kit import write
+from tests.viewer.page import Page
+from workers import audit as tasks
+from workers.inspect import inspect
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("send_audits", "send_audit_step"):
+        monkeypatch.setattr(queue, name, lambda *_: True)
+    monkeypatch.setattr(queue, "send_many", lambda rows: [key for key, _ in rows])
+
+
+def run(audit: Audit) -> Audit:
+    for _ in range(4):
+        tasks.advance(audit)
+        tasks.audit_step(str(audit.pk))
+        for key in Inspection.objects.filter(state=State.QUEUED).values_list("pk", flat=True):
+            inspect(str(key))
+        audit.refresh_from_db()
+    return audit
+
+
+@pytest.fixture
+def folder(tmp_path: Path, settings: Any) -> Path:
+    settings.ROOTS = (tmp_path,)
+    files = {"m-F32.gguf": llama(), "bad.gguf": b"GGUF", "F16/m.gguf": llama({"general.name": "x"})}
+    return write(tmp_path, {**files, "<script>\u202e.gguf": b"GGUF"})
+
+
+def begin(folder: Path) -> Audit:
+    return audits.start(None, audits.order(source=str(folder)))
+
+
+def page(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_the_form_begins_an_audit(client: Client) -> None:
+    assert "None yet." in page(client, "/audits/")
+    answer = client.post("/audits/begin", {"source": "hf://org/repo", "tags": "Q4_K_M Q8_0"})
+    audit = Audit.objects.get()
+    assert answer["Location"] == f"/audits/{audit.pk}/"
+    assert audit.wanted == {"tags": ["Q4_K_M", "Q8_0"]}
+    assert "hf://org/repo" in page(client, "/audits/")
+
+
+def test_the_form_says_what_is_wrong(client: Client) -> None:
+    answer = client.post("/audits/begin", {"source": "", "links": ""})
+    assert answer.status_code == 400
+    assert "either a source or a list" in answer.content.decode()
+    assert not Audit.objects.exists()
+
+
+def test_a_repeated_audit_can_be_stopped(client: Client) -> None:
+    client.post("/audits/begin", {"source": "hf://org/repo", "every": "nightly"})
+    schedule = Schedule.objects.get()
+    assert "nightly" in page(client, "/audits/")
+    client.post(f"/audits/schedules/{schedule.pk}/delete")
+    assert not Schedule.objects.exists()
+    assert client.post(f"/audits/schedules/{schedule.pk}/delete").status_code == 404
+
+
+def test_a_running_audit_shows_how_far_it_is(client: Client, folder: Path) -> None:
+    audit = begin(folder)
+    text = page(client, f"/audits/{audit.pk}/")
+    assert f"/audits/{audit.pk}/status" in text
+    assert "queued" in text
+    assert client.get(f"/audits/{audit.pk}/status").status_code == 200
+    client.post(f"/audits/{audit.pk}/cancel")
+    assert client.get(f"/audits/{audit.pk}/status").status_code == 286
+    assert "cancelled" in page(client, f"/audits/{audit.pk}/")
+
+
+def test_the_matrix_has_models_and_checks(client: Client, folder: Path) -> None:
+    audit = run(begin(folder))
+    text = page(client, f"/audits/{audit.pk}/")
+    sound = Page(text)
+    assert "m-F32.gguf" in text
+    assert "<script>\u202e" not in text
+    assert "&lt;script&gt;" in text
+    heads = [cell.text for cell in sound.all("th")]
+    assert any(head.startswith(("STR", "TPL")) for head in heads)
+    assert 'class="quants"' in text
+    for item in audit.items.all():
+        assert f"/i/{item.inspection_id}/" in text
+
+
+def test_filters_are_links_that_can_be_shared(client: Client, folder: Path) -> None:
+    audit = run(begin(folder))
+    text = page(client, f"/audits/{audit.pk}/?verdict=fail")
+    table = text[text.index('class="matrix"') :]
+    assert "bad.gguf" in table
+    assert "m-F32.gguf" not in table
+    assert "No model matches." in page(client, f"/audits/{audit.pk}/?q=absent")
+
+
+def test_what_changed_is_shown(client: Client, folder: Path) -> None:
+    run(begin(folder))
+    (folder / "m-F32.gguf").write_bytes(b"GGUF")
+    again = run(begin(folder))
+    text = page(client, f"/audits/{again.pk}/")
+    assert "Since the last audit" in text
+    assert "Worse than last time" in text
+    assert "m-F32.gguf: pass, now fail" in text
+
+
+def test_a_failed_audit_says_why(client: Client, folder: Path, settings: Any) -> None:
+    audit = begin(folder)
+    settings.ROOTS = ()
+    run(audit)
+    assert "GGUFHUB_ROOTS" in page(client, f"/audits/{audit.pk}/")
+
+
+def test_audits_of_others_do_not_exist(client: Client, settings: Any, folder: Path) -> None:
+    audit = begin(folder)
+    settings.AUTH_MODE = "required"
+    for place in ("", "status"):
+        assert client.get(f"/audits/{audit.pk}/{place}").status_code in (302, 404)
