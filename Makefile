@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-CORE_TESTS := tests/core tests/rules tests/templating tests/contracts tests/viewer
-SERVICE_TESTS := tests/hub tests/api tests/workers tests/web tests/browser
+# Each file stays in one process, so that its fixtures are made once.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+CORE_TESTS := tests/core tests/rules tests/templating tests/audit tests/contracts tests/viewer
+SERVICE_TESTS := tests/hub tests/api tests/workers tests/web tests/faults/quick
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-postgres lint bench fuzz
+.PHONY: help run test test-postgres lint bench bench-audit fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,12 +23,14 @@ run: $(STAMP) ## serve the whole product on http://127.0.0.1:8000
 	$(BIN)/ggufhub serve
 
 test: lint ## all checks and all tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(CORE_TESTS)
-	$(BIN)/python -m pytest $(SERVICE_TESTS)
+	$(PYTEST) $(CORE_TESTS)
+	$(PYTEST) $(SERVICE_TESTS)
+	$(BIN)/python -m pytest tests/browser
 	$(MAKE) test-postgres
 
 test-postgres: $(STAMP) ## the service's tests on an embedded PostgreSQL
-	GGUFHUB_TEST_DB=embedded-pg $(BIN)/python -m pytest tests/hub tests/api tests/workers
+	GGUFHUB_TEST_DB=embedded-pg $(PYTEST) tests/hub tests/workers tests/api \
+		--ignore tests/api/test_schemathesis.py
 
 lint: $(STAMP) ## style, types and import contracts
 	$(BIN)/ruff check .
@@ -37,6 +41,9 @@ lint: $(STAMP) ## style, types and import contracts
 bench: $(STAMP) ## header reading side by side with its peers; every byte against SHA-256
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench.full
+
+bench-audit: $(STAMP) ## 10,000 models in one audit, from disk and over HTTP, workers killed on the way
+	$(BIN)/python -m tests.bench.audit
 
 fuzz: $(STAMP) ## 100,000 mutants through the core and against the reference reader
 	$(BIN)/python -m tests.fuzz 100000 --load 500

@@ -5,13 +5,14 @@ taken evenly over the tensor, gives the mean and the deviation to about one in a
 and the largest weight are those of the sample.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from ggufhub.formats.model import Sample
+from ggufhub.formats.model import Sample, TensorData
 from ggufhub.formats.tensor_types import TensorType
 from ggufhub.formats.values import ByteOrder
 
@@ -45,6 +46,12 @@ def dequantisers() -> Any:
         return import_module("gguf.quants")
     except ImportError:
         return None
+
+
+def unsampled(data: Iterable[TensorData]) -> list[str]:
+    """What to tell of tensors without a sample that would have one were the extra installed."""
+    lacking = any(one.sample is None and one.blocks for one in data)
+    return [EXTRA_MISSING] if lacking and dequantisers() is None else []
 
 
 class Sampler:

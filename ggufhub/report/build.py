@@ -159,13 +159,15 @@ def _read_every_byte(model: Model, source: ByteSource, work: _Work) -> None:
     # Here, because numpy is not needed for a header.
     from ggufhub.integrity.checkpoint import Checkpoints
     from ggufhub.integrity.full_read import read_whole
+    from ggufhub.integrity.sampling import unsampled
 
     checkpoints = work.checkpoints or Checkpoints()
     work.stage.every_byte(0, None)
     with work.clock.stage("every byte"):
         read_whole(model, source, work.stage.every_byte, checkpoints=checkpoints)
+    notes = [*checkpoints.notes, *unsampled(one for file in model.files for one in file.data)]
     opened = model.opened
-    opened.identity = replace(opened.identity, notes=(*opened.identity.notes, *checkpoints.notes))
+    opened.identity = replace(opened.identity, notes=(*opened.identity.notes, *notes))
 
 
 def _problem(model: Model) -> GgufHubError | None:

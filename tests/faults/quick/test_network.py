@@ -93,7 +93,7 @@ def test_a_flipped_bit_is_found_where_a_digest_is_known(flip: int | None) -> Non
         limits = replace(LIMITS, seconds=10.0)
         report = look(link, limits, depth="full", expected={"sha256": SHA256})
     rules = {finding["rule"] for finding in report.document["findings"]}
-    assert ("PRV001" in rules) == (flip is not None)
+    assert ("STR035" in rules) == (flip is not None)
 
 
 @pytest.mark.parametrize("flip", range(300, 1500, 60))
