@@ -7,7 +7,7 @@ from django.conf import settings
 from ggufhub.audit.stored import unpack_files
 from ggufhub.errors import BytesMissing, SourceError
 from ggufhub.formats.naming import shard_name
-from ggufhub.hub import headers, queue, reuse, services
+from ggufhub.hub import audit_steps, headers, queue, reuse, services
 from ggufhub.hub.headers import Kept
 from ggufhub.hub.models import Inspection, Upload
 from ggufhub.hub.models import Report as StoredReport
@@ -49,6 +49,7 @@ WAIT_UNTOLD = 30.0
 def inspect(job: Job) -> None:
     """Inspect the row of ``job`` by its header."""
     work(job)
+    audit_steps.follow(job.id)
 
 
 @app.task(
@@ -61,6 +62,7 @@ def digest(job: Job) -> None:
     """Inspect the row of ``job`` by every byte. After a lost worker, or a server that was gone for
     a while, it goes on at the last checkpoint."""
     work(job)
+    audit_steps.follow(job.id)
 
 
 def work(job: Job) -> None:

@@ -186,6 +186,7 @@ class AuditItem(models.Model):
         indexes = [
             models.Index(fields=["audit", "state", "id"], name="audit_item_state"),
             models.Index(fields=["audit", "verdict"], name="audit_item_verdict"),
+            models.Index(fields=["audit", "host", "state"], name="audit_item_host"),
         ]
 
     key = models.CharField(max_length=64)

@@ -159,6 +159,18 @@ def item_of(row: AuditItem) -> Item:
     return Item(unpack_files(bytes(row.files)), row.family, row.role, row.quant)
 
 
+def follow(inspection_id: Any) -> None:
+    """Settle the item of an inspection that has just ended, and queue the next of its host: a
+    round every few seconds alone would leave workers with nothing to do."""
+    items = AuditItem.objects.select_related("audit").defer("audit__head")
+    for item in items.filter(inspection=inspection_id, state=ItemState.RUNNING):
+        stored = Report.objects.filter(pk=inspection_id).values_list("document", flat=True).first()
+        if stored is not None:
+            settle_with(item, decode_document(bytes(stored)))
+        if not item.audit.is_final and not (item.host and _is_dead(item.audit, item.host)):
+            _feed(item.audit, AuditItem.objects.filter(audit=item.audit, host=item.host))
+
+
 def feed(audit: Audit) -> int:
     """Queue inspections until enough are in flight; how many were queued.
 
@@ -166,21 +178,27 @@ def feed(audit: Audit) -> int:
     time, whichever audits they belong to.
     """
     items = AuditItem.objects.filter(audit=audit)
-    room = IN_FLIGHT - items.filter(state=ItemState.RUNNING).count()
     waiting = items.filter(state=ItemState.WAITING)
-    if room <= 0:
-        return 0
     for host in waiting.values_list("host", flat=True).distinct():
-        if host and _is_dead(items, host):
+        if host and _is_dead(audit, host):
             _give_up(waiting.filter(host=host), host)
-    chosen = list(_fair(waiting, room))
+    return _feed(audit, items)
+
+
+def _feed(audit: Audit, items: Any) -> int:
+    """Queue those of ``items`` that there is room for."""
+    running = AuditItem.objects.filter(audit=audit, state=ItemState.RUNNING).count()
+    if running >= IN_FLIGHT:
+        return 0
+    chosen = list(_fair(items.filter(state=ItemState.WAITING), IN_FLIGHT - running))
     for start in range(0, len(chosen), BATCH):
         _queue(audit, chosen[start : start + BATCH])
     return len(chosen)
 
 
-def _is_dead(items: Any, host: str) -> bool:
-    last = items.filter(host=host, state=ItemState.SETTLED, reused=False).order_by("-settled_at")
+def _is_dead(audit: Audit, host: str) -> bool:
+    rows = AuditItem.objects.filter(audit=audit, host=host, state=ItemState.SETTLED, reused=False)
+    last = rows.order_by("-settled_at")
     codes = list(last.values_list("error_code", flat=True)[:TRIES])
     return len(codes) == TRIES and all(code in SILENT for code in codes)
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,12 @@ def offsets(page: Page) -> list[int]:
     return seen
 
 
-def hold_after(page: Page, arrived: int) -> None:
-    """Let the server have the first ``arrived`` bytes of an upload, then hold its body back."""
+def hold_after(page: Page, arrived: int) -> Callable[[], None]:
+    """Let the server have the first ``arrived`` bytes of an upload, then hold its body back.
+
+    Call what it returns to wait until they are there.
+    """
+    there: list[str] = []
 
     def half(route: Route) -> None:
         request = route.request
@@ -65,9 +70,17 @@ def hold_after(page: Page, arrived: int) -> None:
             return
         body = (request.post_data_buffer or b"")[:arrived]
         page.request.fetch(request.url, method="PATCH", headers=sent_headers(request), data=body)
-        # never answered: as a slow connection looks
+        there.append(request.url)  # never answered: as a slow connection looks
+
+    def wait() -> None:
+        for _ in range(200):
+            if there:
+                return
+            page.wait_for_timeout(50)
+        raise AssertionError("nothing was sent")
 
     page.route("**/api/v1/uploads/*", half)
+    return wait
 
 
 def sent_headers(request: Any) -> dict[str, str]:
@@ -134,9 +147,10 @@ def test_an_upload_is_paused_and_goes_on(opened: Opener, tmp_path: Path) -> None
     path = whole_file(tmp_path)
     page = opened()
     page.get_by_label("Send everything").check()
-    hold_after(page, 5 * MIB)
+    sent = hold_after(page, 5 * MIB)
     seen = offsets(page)
     choose(page, path)
+    sent()
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_text("paused")).to_be_visible()
     page.get_by_role("button", name="Go on").click()
@@ -151,9 +165,9 @@ def test_an_upload_goes_on_after_a_reload(
     path = whole_file(tmp_path)
     page = opened()
     page.get_by_label("Send everything").check()
-    hold_after(page, 5 * MIB)
+    sent = hold_after(page, 5 * MIB)
     choose(page, path)
-    page.wait_for_timeout(1500)
+    sent()
     page.reload()
     page.unroute_all(behavior="ignoreErrors")
     expect(page.get_by_text("drop the file again and it goes on")).to_be_visible()
@@ -172,8 +186,9 @@ def test_an_upload_goes_on_after_a_reload(
 def test_what_was_not_finished_can_be_forgotten(opened: Opener, tmp_path: Path) -> None:
     page = opened()
     page.get_by_label("Send everything").check()
-    hold_after(page, MIB)
+    sent = hold_after(page, MIB)
     choose(page, whole_file(tmp_path))
+    sent()
     page.get_by_role("button", name="Pause").click()
     page.reload()
     page.unroute_all(behavior="ignoreErrors")

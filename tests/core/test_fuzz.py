@@ -13,6 +13,7 @@ from ggufhub.rules.model_samples import llama
 from tests.core.reading import report
 from tests.fuzz.differential import disagreements, loading_disagreements, tally
 from tests.fuzz.mutants import VARIANTS, mutants, seed
+from tests.fuzz.parts import PARTS, failures
 from tests.loader import needs_loader
 
 VERDICTS = {"pass", "warn", "fail", "unreadable"}
@@ -47,3 +48,8 @@ def test_agrees_with_the_reference_reader(version: int, tmp_path: Path) -> None:
 def test_agrees_with_the_full_loader(tmp_path: Path) -> None:
     stream = mutants(llama(), ByteOrder.LITTLE, random.Random(75))
     assert loading_disagreements(list(islice(stream, 30)), tmp_path) == []
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_foreign_text_fails_as_expected_or_not_at_all(name: str) -> None:
+    assert failures(PARTS[name], random.Random(75), iter(range(400))) == []

@@ -1,8 +1,10 @@
 """Real processes that can be started, stopped, paused and killed: what the fault tests injure."""
 
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -78,11 +80,16 @@ class Part:
 
 
 class Database:
-    """A PostgreSQL server on a unix socket, as root may run it."""
+    """A PostgreSQL server on a unix socket, in a directory of its own.
 
-    def __init__(self, directory: Path) -> None:
-        self._server = get_server(directory, cleanup_mode="stop")
-        self._socket = parse_qs(urlsplit(self.url).query)["host"][0]
+    It runs as a user of its own where root starts it, who may not enter the directories of pytest.
+    """
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="ggufhub-pg-"))
+        self._folder.chmod(0o755)
+        self._server = get_server(self._folder / "data", cleanup_mode="stop")
+        self._socket = Path(parse_qs(urlsplit(self.url).query)["host"][0])
 
     @property
     def url(self) -> str:
@@ -100,6 +107,10 @@ class Database:
         self.signal(signal.SIGKILL)
         while any(Path(f"/proc/{pid}").exists() and not _dead(pid) for pid in pids):
             time.sleep(0.02)
+        # Where the first process of a machine reaps no strangers, a dead server's number stays
+        # taken, and the next one believes that it still runs.
+        (self._server.pgdata / "postmaster.pid").unlink(missing_ok=True)
+        (self._socket / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
 
     def start(self) -> None:
         """Again on the same socket: the address of a server that comes back stays."""
@@ -114,6 +125,17 @@ class Database:
 
     def stop(self) -> None:
         self._server.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def programs(self) -> str:
+        """Where ``pg_dump`` and the like lie."""
+        return str(self._server.bin_path)
+
+    def create(self, name: str) -> str:
+        """A further, empty database; its address."""
+        self._server.psql(f"CREATE DATABASE {name}")
+        return str(self._server.get_uri(name))
 
 
 def _dead(pid: int) -> bool:

@@ -43,7 +43,7 @@ class Topology:
         self.directory = directory
         self.data = directory / "data"
         self.data.mkdir()
-        self.database = Database(_open_to_all(directory / "pg"))
+        self.database = Database()
         self.broker = Broker(directory / "broker", directory / "broker.sock")
         self.ports = [free_port() for _ in range(WEBS)]
         self._variables = variables
@@ -133,14 +133,6 @@ def _default(text: str) -> str:
     if text.startswith("${") and ":-" in text:
         return text[2:-1].partition(":-")[2]
     return text
-
-
-def _open_to_all(directory: Path) -> Path:
-    """PostgreSQL runs as a user of its own, which must reach its directory."""
-    for one in (directory.parent, *directory.parent.parents):
-        if one.stat().st_uid == os.getuid() and one != Path("/"):
-            one.chmod(one.stat().st_mode | 0o111)
-    return directory
 
 
 @contextmanager

@@ -44,6 +44,6 @@ def parse(said: str) -> Figures:
 
 
 def _latency(said: str, share: str) -> float:
-    found = re.search(rf"^\s+{share}\s+([\d.]+)(us|ms|s|m)$", said, re.MULTILINE)
+    found = re.search(rf"^\s+{share}\s+([\d.]+)(us|ms|s|m)\s*$", said, re.MULTILINE)
     assert found is not None, said
     return float(found[1]) * UNITS[found[2]]

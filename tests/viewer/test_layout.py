@@ -46,7 +46,7 @@ def test_a_page_of_bytes_with_their_characters(get: Get, chat: Inspection) -> No
 
 def test_the_bytes_of_a_key_are_taken_apart(get: Get, chat: Inspection) -> None:
     at = place(chat, "llama.context_length")
-    fields = cells(get(layout(chat, f"?at={at}")).one("table", class_="fields"))
+    fields = cells(get(layout(chat, f"?at={at}")).one("table", class_="parts"))
     assert [(row[0], row[2], row[3]) for row in fields] == [
         ("length of the name", "8", "20"),
         ("name", "20", "llama.context_length"),
@@ -57,11 +57,11 @@ def test_the_bytes_of_a_key_are_taken_apart(get: Get, chat: Inspection) -> None:
 
 
 def test_strings_and_arrays_have_their_lengths_apart(get: Get, chat: Inspection) -> None:
-    text = get(layout(chat, f"?at={place(chat, 'general.license')}")).one("table", class_="fields")
+    text = get(layout(chat, f"?at={place(chat, 'general.license')}")).one("table", class_="parts")
     assert [(row[0], row[3]) for row in cells(text)][3:] == [
         ("length of the text", "10"), ("text", "apache-2.0"),
     ]  # fmt: skip
-    array = get(layout(chat, f"?at={place(chat, 'sample.few')}")).one("table", class_="fields")
+    array = get(layout(chat, f"?at={place(chat, 'sample.few')}")).one("table", class_="parts")
     assert [(row[0], row[2], row[3]) for row in cells(array)][3:] == [
         ("type of the elements", "4", "uint32"), ("number of elements", "8", "12"),
         ("elements", "48", ""),
@@ -71,7 +71,7 @@ def test_strings_and_arrays_have_their_lengths_apart(get: Get, chat: Inspection)
 def test_a_tensor_entry_is_taken_apart(get: Get, chat: Inspection) -> None:
     tensor = selectors.document(chat.report)["tensors"][0]
     page = get(layout(chat, f"?at={tensor['place']['offset']}"))
-    assert [(row[0], row[3]) for row in cells(page.one("table", class_="fields"))] == [
+    assert [(row[0], row[3]) for row in cells(page.one("table", class_="parts"))] == [
         ("length of the name", "17"), ("name", "token_embd.weight"), ("number of dimensions", "2"),
         ("dimension 1", "256"), ("dimension 2", "300"), ("type", "Q8_0"),
         ("place in the data", "0"),
@@ -146,7 +146,7 @@ def test_a_report_without_its_header_says_so(get: Get, db: None, tmp_path: Path)
     row = finished(built(samples.chat_model().build(), tmp_path)).inspection
     page = get(layout(row, "?at=0"))
     assert NOT_KEPT in page.text
-    assert cells(page.one("table", class_="fields"))[0][0] == "magic"
+    assert cells(page.one("table", class_="parts"))[0][0] == "magic"
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,10 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('audit', 'key'), name='audit_item_once'),
         ),
         migrations.AddIndex(
+            model_name='audititem',
+            index=models.Index(fields=['audit', 'host', 'state'], name='audit_item_host'),
+        ),
+        migrations.AddIndex(
             model_name='audit',
             index=models.Index(fields=['owner', '-created'], name='audit_by_owner'),
         ),
