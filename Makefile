@@ -9,7 +9,7 @@ CORE_TESTS := tests/core tests/rules tests/templating tests/audit tests/contract
 SERVICE_TESTS := tests/hub tests/api tests/workers tests/web tests/faults/quick
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-postgres lint bench bench-audit fuzz
+.PHONY: help run test test-postgres test-faults lint bench bench-audit load fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test-postgres: $(STAMP) ## the service's tests on an embedded PostgreSQL
 	GGUFHUB_TEST_DB=embedded-pg $(PYTEST) tests/hub tests/workers tests/api \
 		--ignore tests/api/test_schemathesis.py
 
+test-faults: $(STAMP) ## every fault there is: killed workers, brokers, databases; full disks
+	$(BIN)/python -m pytest tests/faults tests/workers/test_recovery.py tests/core/test_http_faults.py
+
 lint: $(STAMP) ## style, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,5 +48,9 @@ bench: $(STAMP) ## header reading side by side with its peers; every byte agains
 bench-audit: $(STAMP) ## 10,000 models in one audit, from disk and over HTTP, workers killed on the way
 	$(BIN)/python -m tests.bench.audit
 
+load: $(STAMP) ## requests a second under load, then a soak of half an hour (needs wrk)
+	$(BIN)/python -m tests.load --soak 30
+
 fuzz: $(STAMP) ## 100,000 mutants through the core and against the reference reader
 	$(BIN)/python -m tests.fuzz 100000 --load 500
+	$(BIN)/python -m tests.fuzz.parts 300

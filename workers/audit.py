@@ -45,7 +45,7 @@ def round_of_audits() -> None:
     """Begin what is due, settle what has ended, queue what comes next."""
     audits.begin_due(timezone.now())
     for audit in Audit.objects.filter(state__in=OPEN_AUDITS).defer("head").order_by("created"):
-        with subject(str(audit.pk)):
+        with subject(str(audit.pk), "audit"):
             advance(audit)
     for audit in _cancelled():
         steps.settle(audit)
@@ -79,7 +79,7 @@ def _to_list(audit: Audit) -> bool:
 @app.task(name=queue.AUDIT_STEP, soft_time_limit=STEP_SECONDS, time_limit=STEP_SECONDS + 60)
 def audit_step(audit_id: str) -> None:
     """List what is not listed, or conclude what is finished."""
-    with subject(audit_id):
+    with subject(audit_id, "audit"):
         if not steps.lease(audit_id, timezone.now()):
             return
         audit = Audit.objects.select_related("previous").get(pk=audit_id)

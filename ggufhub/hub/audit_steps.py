@@ -7,13 +7,12 @@ Counts are never stored: they are those of the items.
 import hashlib
 import json
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from ggufhub.audit.facts import Row, make_row, pack_row, unpack_row
@@ -167,8 +166,8 @@ def follow(inspection_id: Any) -> None:
         stored = Report.objects.filter(pk=inspection_id).values_list("document", flat=True).first()
         if stored is not None:
             settle_with(item, decode_document(bytes(stored)))
-        if not item.audit.is_final and not (item.host and _is_dead(item.audit, item.host)):
-            _feed(item.audit, AuditItem.objects.filter(audit=item.audit, host=item.host))
+        if not item.audit.is_final and not _is_dead(item.audit, item.host):
+            _feed(item.audit, [item.host])
 
 
 def feed(audit: Audit) -> int:
@@ -177,26 +176,42 @@ def feed(audit: Audit) -> int:
     Hosts that answer nothing are given up, and no host is asked for more than a few files at a
     time, whichever audits they belong to.
     """
-    items = AuditItem.objects.filter(audit=audit)
-    waiting = items.filter(state=ItemState.WAITING)
-    for host in waiting.values_list("host", flat=True).distinct():
-        if host and _is_dead(audit, host):
+    waiting = AuditItem.objects.filter(audit=audit, state=ItemState.WAITING)
+    hosts = list(waiting.values_list("host", flat=True).distinct())
+    for host in hosts:
+        if _is_dead(audit, host):
             _give_up(waiting.filter(host=host), host)
-    return _feed(audit, items)
+    return _feed(audit, hosts)
 
 
-def _feed(audit: Audit, items: Any) -> int:
-    """Queue those of ``items`` that there is room for."""
-    running = AuditItem.objects.filter(audit=audit, state=ItemState.RUNNING).count()
-    if running >= IN_FLIGHT:
-        return 0
-    chosen = list(_fair(items.filter(state=ItemState.WAITING), IN_FLIGHT - running))
+def _feed(audit: Audit, hosts: Sequence[str]) -> int:
+    """Queue what these hosts have room for."""
+    items = AuditItem.objects.filter(audit=audit)
+    room = IN_FLIGHT - items.filter(state=ItemState.RUNNING).count()
+    chosen: list[AuditItem] = []
+    for host in hosts:
+        free = min(_room_of(host), room - len(chosen))
+        if free > 0:
+            rows = items.filter(state=ItemState.WAITING, host=host).order_by("id")
+            chosen += rows.defer("row")[:free]
     for start in range(0, len(chosen), BATCH):
         _queue(audit, chosen[start : start + BATCH])
     return len(chosen)
 
 
+def _room_of(host: str) -> int:
+    """How many files of a host may be asked for now; those of this machine have none."""
+    if not host:
+        return IN_FLIGHT
+    running = AuditItem.objects.filter(
+        host=host, state=ItemState.RUNNING, audit__state__in=OPEN_AUDITS
+    )
+    return HOST_IN_FLIGHT - running.count()
+
+
 def _is_dead(audit: Audit, host: str) -> bool:
+    if not host:
+        return False
     rows = AuditItem.objects.filter(audit=audit, host=host, state=ItemState.SETTLED, reused=False)
     last = rows.order_by("-settled_at")
     codes = list(last.values_list("error_code", flat=True)[:TRIES])
@@ -207,28 +222,6 @@ def _give_up(rows: Any, host: str) -> None:
     message = f"{host} did not answer for {TRIES} files in a row; it was not asked again."
     for item in rows.iterator(chunk_size=BATCH):
         settle_without_report(item, "host_down", message)
-
-
-def _fair(waiting: Any, room: int) -> Iterator[AuditItem]:
-    """The next items in order, at most a few of each host; files of this machine have none."""
-    busy = Counter(
-        dict(
-            AuditItem.objects.filter(state=ItemState.RUNNING, audit__state__in=OPEN_AUDITS)
-            .exclude(host="")
-            .values_list("host")
-            .annotate(Count("id"))
-        )
-    )
-    full = [host for host, count in busy.items() if count >= HOST_IN_FLIGHT]
-    rows = waiting.exclude(host__in=full).order_by("id").defer("row")
-    for item in rows[: 8 * room].iterator(chunk_size=BATCH):
-        if item.host and busy[item.host] >= HOST_IN_FLIGHT:
-            continue
-        busy[item.host] += 1
-        room -= 1
-        yield item
-        if room == 0:
-            return
 
 
 def _queue(audit: Audit, chosen: Sequence[AuditItem]) -> None:

@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("hub", "0030_checkpoints"),
+        ("hub", "0011_checkpoints"),
     ]
 
     operations = [

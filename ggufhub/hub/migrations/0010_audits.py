@@ -16,7 +16,7 @@ def follow_depth(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('hub', '0020_renders'),
+        ('hub', '0009_renders'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('hub', '0021_audits'),
+        ('hub', '0010_audits'),
     ]
 
     operations = [
