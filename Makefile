@@ -25,7 +25,7 @@ run: $(STAMP) ## serve the whole product on http://127.0.0.1:8000
 test: lint ## all checks and all tests
 	$(PYTEST) $(CORE_TESTS)
 	$(PYTEST) $(SERVICE_TESTS)
-	$(PYTEST) tests/browser
+	$(BIN)/python -m pytest tests/browser
 	$(MAKE) test-postgres
 
 test-postgres: $(STAMP) ## the service's tests on an embedded PostgreSQL
