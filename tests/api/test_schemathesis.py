@@ -46,9 +46,10 @@ MEANING: dict[str, tuple[Any, ...]] = {
     "POST /api/v1/uploads": (positive_data_acceptance,),
     "POST /api/v1/webhooks": (positive_data_acceptance,),
     "GET /api/v1/reports/{id}/memory": (positive_data_acceptance,),
+    "POST /api/v1/reports/{id}/render": (positive_data_acceptance,),
 }
-"""Left out where a schema cannot say what a cursor, a link or a list of links is, or what
-llama.cpp would run."""
+"""Left out where a schema cannot say what a cursor, a link, a list of links or a conversation is,
+or what llama.cpp would run."""
 
 known: dict[str, str] = {}
 """What half of the generated identifiers are replaced by, by the first part of the path."""

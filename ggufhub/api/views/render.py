@@ -33,7 +33,7 @@ class ConversationParser(SmallJSONParser):
 
 
 class RenderInput(serializers.Serializer[Any]):
-    messages = serializers.ListField(child=serializers.DictField(), allow_empty=False)
+    messages = serializers.ListField(child=serializers.DictField(), min_length=1)
     tools = serializers.ListField(child=serializers.DictField(), required=False)
     add_generation_prompt = serializers.BooleanField(default=True)
     template = serializers.CharField(
