@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 KIB = 1024
 MIB = 1024 * KIB
 
+LIST_BYTES = 16 * MIB
+"""Of a list of links: 100,000 of them."""
+
 HEADER, FULL = "header", "full"
 DEPTHS = (HEADER, FULL)
 """How much of a file is read: what describes it, or every byte."""

@@ -11,6 +11,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from ggufhub.errors import SourceError
 
+LINKS = "links:"
+"""How a source begins that is itself a list of links, a line each."""
+
 ENDPOINT = "https://huggingface.co"
 HOSTS = frozenset({"huggingface.co", "www.huggingface.co", "hf.co"})
 COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -10,12 +10,11 @@ from ggufhub.hub import audits
 from ggufhub.hub.audit_models import Audit, AuditItem, AuditState, Schedule
 from ggufhub.hub.audit_selectors import SORTS, Progress
 from ggufhub.hub.links import URL_LENGTH
-from ggufhub.limits import DEPTHS, HEADER
+from ggufhub.limits import DEPTHS, HEADER, LIST_BYTES
 from ggufhub.report.document import VERDICTS
 from ggufhub.rules.profiles import DEFAULT_PROFILE, PROFILES
 
 LARGEST = 2**53 - 1
-LIST_BYTES = audits.LIST_BYTES
 
 
 class FilterInput(serializers.Serializer[Any]):

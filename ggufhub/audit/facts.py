@@ -8,7 +8,8 @@ from typing import Any
 from ggufhub.audit.groups import Item
 from ggufhub.report.codec import Json
 from ggufhub.rules.kind import PROJECTOR_OUTPUTS
-from ggufhub.rules.repository import Member, StoredFile
+from ggufhub.rules.repository import Member
+from ggufhub.sources.base import Digest
 from ggufhub.sources.listing import Entry
 
 Row = dict[str, Json]
@@ -87,6 +88,7 @@ def _facts(item: Item, document: dict[str, Json]) -> dict[str, Any]:
         "context": _context(values, architecture),
         "origin": {key: values[key] for key in _ORIGIN if isinstance(values.get(key), str)},
         "license": summary["license"],
+        "bases": _bases(values),
         "embedding": _whole(values.get(f"{architecture}.embedding_length")),
         "projection": _projection(values, document.get("tensors") or []),
     }
@@ -136,6 +138,17 @@ def _context(values: dict[str, Json], architecture: str | None) -> dict[str, Jso
     }
 
 
+def _bases(values: dict[str, Json]) -> list[str]:
+    """``owner/name`` of each base model whose repository is given."""
+    urls = (
+        value
+        for key, value in values.items()
+        if key.startswith("general.base_model.") and key.endswith(".repo_url")
+    )
+    parts = [url.rstrip("/").split("/")[-2:] for url in urls if isinstance(url, str)]
+    return ["/".join(two) for two in parts if len(two) == 2]
+
+
 def _projection(values: dict[str, Json], tensors: list[Json]) -> int | None:
     kind = values.get("clip.projector_type") or values.get("clip.vision.projector_type")
     name, dimension = PROJECTOR_OUTPUTS.get(kind if isinstance(kind, str) else "", ("", 0))
@@ -152,9 +165,10 @@ def member_of(row: Row) -> Member:
     """What the rules about a repository see of a row."""
     facts = dict(row["facts"])
     files = tuple(
-        StoredFile(path, size, tuple((a, v, b) for a, v, b in digests))
+        Entry(path, path, size, tuple(Digest(*told) for told in digests))
         for path, size, digests in facts.pop("files")
     )
+    facts["bases"] = tuple(facts["bases"])
     return Member(path=row["path"], family=row["family"], role=row["role"], files=files, **facts)
 
 

@@ -16,8 +16,8 @@ from ggufhub.report.codec import Json, safe_text
 from ggufhub.rules.policy import Policy
 from ggufhub.rules.profiles import DEFAULT_PROFILE, selected_for_repositories
 from ggufhub.rules.registry import Rule
-from ggufhub.rules.repository import Card, Repository, RepositoryHit, StoredFile
-from ggufhub.sources.listing import Entry, Listing
+from ggufhub.rules.repository import Card, Repository, RepositoryHit
+from ggufhub.sources.listing import Listing
 
 MOST_FINDINGS = 200
 """Of one rule in one repository; the last one tells how many more there are."""
@@ -74,7 +74,7 @@ def make_repository(listing: Listing, rows: Iterable[Row]) -> Repository:
     }
     return Repository(
         members=[member_of(row) for row in rows],
-        files=[_stored(entry) for entry in listing.entries],
+        files=listing.entries,
         manifests=manifests,
         signatures={
             path: parse_bundle(text)
@@ -83,13 +83,8 @@ def make_repository(listing: Listing, rows: Iterable[Row]) -> Repository:
         },
         cards=_cards(listing),
         declared=_declared(listing),
-        parts=[_stored(entry) for entry in group(listing.entries).parts],
+        parts=group(listing.entries).parts,
     )
-
-
-def _stored(entry: Entry) -> StoredFile:
-    digests = tuple((d.algorithm, d.value, d.basis) for d in entry.digests)
-    return StoredFile(entry.path, entry.size, digests)
 
 
 def _cards(listing: Listing) -> list[Card]:
@@ -101,10 +96,16 @@ def _cards(listing: Listing) -> list[Card]:
     ]
     told = listing.declared.get("cardData")
     if isinstance(told, dict):
-        licence = told.get("license")
         path = f"{listing.root}/README.md".lstrip("/")
-        cards.append(Card(path, licence if isinstance(licence, str) else None))
+        licences, bases = _texts(told.get("license")), _texts(told.get("base_model"))
+        cards.append(Card(path, licences[0] if licences else None, bases))
     return cards
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    """A text, or those of a list; cards have either."""
+    values = value if isinstance(value, list) else [value]
+    return tuple(text for text in values if isinstance(text, str))
 
 
 def parse_card(text: str, path: str) -> Card:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ggufhub.audit.render import AUDIT_FORMAT_NAMES
 from ggufhub.cli.codes import CLEAN, FAIL_ON, FINDINGS, UNREADABLE
-from ggufhub.cli.screen import Progress, add_output, colours, output
+from ggufhub.cli.screen import Progress, add_formats, colours, output
 from ggufhub.cli.targets import STDIN, add_network
 from ggufhub.errors import SourceError, UsageError
 from ggufhub.limits import DEPTHS, HEADER
@@ -16,8 +17,6 @@ from ggufhub.limits import DEPTHS, HEADER
 if TYPE_CHECKING:
     from ggufhub.audit.result import AuditResult
     from ggufhub.audit.run import How
-
-FORMAT_NAMES = ("text", "json", "ndjson", "csv", "sarif", "junit", "markdown", "html")
 
 REGRESSION = "regression"
 """The value of ``--fail-on`` by which only what got worse since last time fails."""
@@ -36,17 +35,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     _add_choice(parser)
     _add_judgement(parser)
-    group = parser.add_argument_group("output")
-    group.add_argument("--format", choices=FORMAT_NAMES, default="text")
-    add_output(group)
-    group.add_argument(
-        "--also",
-        action="append",
-        default=[],
-        type=_second_output,
-        metavar="FORMAT=FILE",
-        help="write the same audit once more, for example html=audit.html",
-    )
+    add_formats(parser, AUDIT_FORMAT_NAMES)
     add_network(parser)
     parser.set_defaults(run=run)
 
@@ -84,15 +73,6 @@ def _size(text: str) -> int:
     if match is None:
         raise argparse.ArgumentTypeError("give a size such as 500M or 40G")
     return int(float(match[1]) * _UNITS[match[2].upper()])
-
-
-def _second_output(text: str) -> tuple[str, Path]:
-    name, _, path = text.partition("=")
-    if name not in FORMAT_NAMES or not path:
-        raise argparse.ArgumentTypeError(
-            f"give FORMAT=FILE, FORMAT one of {', '.join(FORMAT_NAMES)}"
-        )
-    return name, Path(path)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -135,7 +115,7 @@ def _how(options: argparse.Namespace) -> "How":
 
 def _source(text: str) -> str:
     """The source, or the list that stdin holds."""
-    from ggufhub.sources.listed import LINKS
+    from ggufhub.names import LINKS
 
     return LINKS + sys.stdin.read() if text == STDIN else text
 

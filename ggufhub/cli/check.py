@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ggufhub.cli.codes import CLEAN, FAIL_ON, FINDINGS, UNREADABLE
-from ggufhub.cli.screen import Progress, add_output, colours, output
+from ggufhub.cli.screen import Progress, add_formats, colours, output
 from ggufhub.cli.targets import add_network, expand
 from ggufhub.errors import UsageError
 from ggufhub.limits import DEPTHS, FULL, HEADER
@@ -29,7 +29,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         help="a path, directory, glob or link; - reads a list of them from stdin",
     )
     _add_judgement(parser)
-    _add_printing(parser)
+    add_formats(parser, FORMAT_NAMES)
     _add_server(parser)
     add_network(parser)
     parser.set_defaults(run=run)
@@ -52,29 +52,6 @@ def _add_judgement(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--depth", choices=DEPTHS, default=HEADER, help="full reads every byte, of links as well"
     )
-
-
-def _add_printing(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("output")
-    group.add_argument("--format", choices=FORMAT_NAMES, default="text")
-    add_output(group)
-    group.add_argument(
-        "--also",
-        action="append",
-        default=[],
-        type=_second_output,
-        metavar="FORMAT=FILE",
-        help="write the same reports once more, for example sarif=out.sarif",
-    )
-
-
-def _second_output(text: str) -> tuple[str, Path]:
-    name, _, path = text.partition("=")
-    if name not in FORMAT_NAMES or not path:
-        raise argparse.ArgumentTypeError(
-            f"give FORMAT=FILE, FORMAT one of {', '.join(FORMAT_NAMES)}"
-        )
-    return name, Path(path)
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:

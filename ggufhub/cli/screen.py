@@ -1,5 +1,6 @@
 """Writing: to the screen or a file, with colours and progress only where a person is looking."""
 
+import argparse
 import os
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,28 @@ _CLEAR = "\r\x1b[K"
 def add_output(parser: "ActionsContainer") -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write there instead of to the screen"
+    )
+
+
+def add_formats(parser: argparse.ArgumentParser, names: tuple[str, ...]) -> None:
+    """The options ``--format``, ``--output`` and ``--also``; the last may be given many times."""
+
+    def second(text: str) -> tuple[str, Path]:
+        name, _, path = text.partition("=")
+        if name not in names or not path:
+            raise argparse.ArgumentTypeError(f"give FORMAT=FILE, FORMAT one of {', '.join(names)}")
+        return name, Path(path)
+
+    group = parser.add_argument_group("output")
+    group.add_argument("--format", choices=names, default="text")
+    add_output(group)
+    group.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        type=second,
+        metavar="FORMAT=FILE",
+        help=f"write it once more, for example {names[-1]}=FILE",
     )
 
 

@@ -157,6 +157,7 @@ class AuditItem(models.Model):
     audit = models.ForeignKey(Audit, on_delete=models.CASCADE, related_name="items")
     place = models.ForeignKey(Place, on_delete=models.CASCADE, related_name="items")
     path = models.TextField()
+    key = models.CharField(max_length=64)
     family = models.TextField(blank=True, default="")
     role = models.CharField(max_length=16)
     host = models.CharField(max_length=255, blank=True, default="")
@@ -180,7 +181,7 @@ class AuditItem(models.Model):
 
     class Meta:
         constraints = [
-            # By a digest: a path may be longer than an index entry of PostgreSQL.
+            # The key is a digest of the path, which may be longer than PostgreSQL indexes.
             models.UniqueConstraint(fields=["audit", "key"], name="audit_item_once")
         ]
         indexes = [
@@ -188,8 +189,6 @@ class AuditItem(models.Model):
             models.Index(fields=["audit", "verdict"], name="audit_item_verdict"),
             models.Index(fields=["audit", "host", "state"], name="audit_item_host"),
         ]
-
-    key = models.CharField(max_length=64)
 
     def __str__(self) -> str:
         return self.path

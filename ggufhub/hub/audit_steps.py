@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from ggufhub.audit.facts import Row, make_row, pack_row, unpack_row
@@ -53,7 +54,7 @@ def lease(audit_id: Any, now: datetime) -> bool:
         lease_until=now + LEASE,
         attempts=F("attempts") + 1,
         state=AuditState.RUNNING,
-        started=now,
+        started=Coalesce("started", now),
     )
     if not taken and rows.exists():
         fail(audit_id, "worker_lost", f"{MOST_ATTEMPTS} workers were lost with this audit.")

@@ -15,14 +15,9 @@ from ggufhub.hub.audit_models import OPEN_AUDITS, Audit, AuditState, ItemState, 
 from ggufhub.hub.links import URL_LENGTH, parse_source
 from ggufhub.hub.models import OPEN_STATES, Inspection, State
 from ggufhub.hub.owners import owned
-from ggufhub.limits import HEADER
+from ggufhub.limits import HEADER, LIST_BYTES
+from ggufhub.names import LINKS
 from ggufhub.rules.profiles import DEFAULT_PROFILE
-
-LINKS = "links:"
-"""How a target begins that is a list of links itself (``sources.listed``)."""
-
-LIST_BYTES = 16 * 1024**2
-"""A list of 100,000 links."""
 
 MOST_SCHEDULES = 50
 """Of one user."""

@@ -12,7 +12,40 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from ggufhub.hub.audit_log_models import SecurityEvent
+from ggufhub.hub.audit_models import Audit, AuditItem, Place, Schedule
+from ggufhub.hub.checkpoint_models import Checkpoint
+from ggufhub.hub.header_models import HeaderBlock, StoredHeader
+from ggufhub.hub.render_models import RenderJob
 from ggufhub.rules.profiles import DEFAULT_PROFILE
+
+__all__ = [
+    "LARGEST",
+    "OPEN_STATES",
+    "ApiToken",
+    "ArrayBlob",
+    "ArrayChunk",
+    "Audit",
+    "AuditItem",
+    "Checkpoint",
+    "Delivery",
+    "Finding",
+    "HeaderBlock",
+    "IdempotencyKey",
+    "Inspection",
+    "Place",
+    "RenderJob",
+    "Report",
+    "Schedule",
+    "SecurityEvent",
+    "Shard",
+    "State",
+    "StoredHeader",
+    "TypeCount",
+    "Upload",
+    "Webhook",
+]
+"""All tables: Django finds them here, whichever module describes them."""
 
 LARGEST = 2**63 - 1
 """Both databases hold it exactly. Counts and sizes beyond it are clamped; the document is exact."""
@@ -386,15 +419,3 @@ class Delivery(models.Model):
         if self.delivered is not None:
             return "delivered"
         return "given up" if self.next_at is None else "pending"
-
-
-from ggufhub.hub.audit_log_models import SecurityEvent  # noqa: E402, F401
-from ggufhub.hub.audit_models import (  # noqa: E402, F401  (tables too)
-    Audit,
-    AuditItem,
-    Place,
-    Schedule,
-)
-from ggufhub.hub.checkpoint_models import Checkpoint  # noqa: E402, F401
-from ggufhub.hub.header_models import HeaderBlock, StoredHeader  # noqa: E402, F401  (tables too)
-from ggufhub.hub.render_models import RenderJob  # noqa: E402, F401

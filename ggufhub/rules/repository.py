@@ -12,23 +12,7 @@ from ggufhub.formats.kind import MMPROJ, MODEL
 from ggufhub.integrity.manifests import Manifest
 from ggufhub.integrity.signatures import Signed
 from ggufhub.rules.registry import Severity
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """One file of a repository. ``digests`` are ``(algorithm, value, basis)``."""
-
-    path: str
-    size: int | None = None
-    digests: tuple[tuple[str, str, str], ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
-    def folder(self) -> str:
-        return self.path.rpartition("/")[0]
+from ggufhub.sources.listing import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +23,15 @@ class Member:
     ``main_type`` the tensor type most weights have. ``tokenizer``, ``template`` and
     ``tensor_set`` are digests; ``special`` and ``context`` are the keys of special tokens, and of
     context length and rope, with their values; ``origin`` the keys that say where it comes from.
-    ``projection`` is the width of a projector's output, ``error`` why it could not be read.
+    ``bases`` are the models it was made from, as ``owner/name``. ``files`` have the digests that
+    the listing declares and those that were computed. ``projection`` is the width of a
+    projector's output, ``error`` why it could not be read.
     """
 
     path: str
     family: str
     role: str
-    files: tuple[StoredFile, ...] = ()
+    files: tuple[Entry, ...] = ()
     kind: str = MODEL
     error: str | None = None
     quant: str = ""
@@ -61,6 +47,7 @@ class Member:
     context: Mapping[str, Any] = field(default_factory=dict)
     origin: Mapping[str, Any] = field(default_factory=dict)
     license: str | None = None
+    bases: tuple[str, ...] = ()
     embedding: int | None = None
     projection: int | None = None
 
@@ -92,15 +79,15 @@ class Repository:
     """
 
     members: list[Member]
-    files: list[StoredFile] = field(default_factory=list)
+    files: list[Entry] = field(default_factory=list)
     manifests: dict[str, Manifest] = field(default_factory=dict)
     signatures: dict[str, Signed] = field(default_factory=dict)
     cards: list[Card] = field(default_factory=list)
     declared: Mapping[str, Any] = field(default_factory=dict)
-    parts: list[StoredFile] = field(default_factory=list)
+    parts: list[Entry] = field(default_factory=list)
 
     @property
-    def stored(self) -> Iterator[StoredFile]:
+    def stored(self) -> Iterator[Entry]:
         """The files of all models, with every digest known of them."""
         for member in self.members:
             yield from member.files

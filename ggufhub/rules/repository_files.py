@@ -13,11 +13,12 @@ from ggufhub.rules.repository import (
     Member,
     Repository,
     RepositoryHit,
-    StoredFile,
     inside,
     listed,
 )
 from ggufhub.rules.samples import small_model
+from ggufhub.sources.base import Digest
+from ggufhub.sources.listing import Entry
 
 LISTING = (Need.REPOSITORY,)
 
@@ -74,7 +75,7 @@ def unused_projector(repository: Repository) -> Iterator[RepositoryHit]:
 def doubled(repository: Repository) -> Iterator[RepositoryHit]:
     by_digest: dict[str, list[str]] = defaultdict(list)
     for file in repository.stored:
-        for value in {value for name, value, _ in file.digests if name == "sha256"}:
+        for value in {digest.value for digest in file.digests if digest.algorithm == "sha256"}:
             by_digest[value].append(file.path)
     for value, paths in by_digest.items():
         unique = sorted(set(paths))
@@ -110,14 +111,59 @@ def other_licence(repository: Repository) -> Iterator[RepositoryHit]:
             )
 
 
+def _based_on(name: str) -> bytes:
+    return llama(
+        {
+            "general.base_model.count": 1,
+            "general.base_model.0.repo_url": f"https://huggingface.co/{name}",
+        }
+    )
+
+
+@repository_rule(
+    "AUD021",
+    "Base model is not one the card declares",
+    Severity.INFO,
+    Truth.ADVICE,
+    needs=LISTING,
+    help="The card of the repository and the file name different models that this one was made "
+    "from. Licence and known defects come from the base model, so one of the two misleads.",
+    fix="Correct general.base_model.* in the files, or base_model in the head of the README.",
+    failing=lambda: {
+        "README.md": b"---\nbase_model: org/other\n---\n",
+        "one.gguf": _based_on("org/base"),
+    },
+    passing=lambda: {
+        "README.md": b"---\nbase_model:\n- org/base\n---\n",
+        "one.gguf": _based_on("Org/Base"),
+    },
+    runtimes=("people",),
+)
+def other_base(repository: Repository) -> Iterator[RepositoryHit]:
+    for member in repository.members:
+        card = repository.card(member.folder)
+        declared = set() if card is None else {base.lower() for base in card.base_models}
+        if card is None or not declared or not member.bases:
+            continue
+        if declared.isdisjoint(base.lower() for base in member.bases):
+            expected, actual = ", ".join(card.base_models), ", ".join(member.bases)
+            yield RepositoryHit(
+                f"{member.name} is made from {actual}, {card.path} says {expected}.",
+                (member.path, card.path),
+                expected=expected,
+                actual=actual,
+            )
+
+
 @repository_rule(
     "AUD012",
     "The hub declares other facts than the file",
     Severity.INFO,
     Truth.ADVICE,
     needs=LISTING,
-    help="The hub shows one architecture and one context length for a repository, read from one "
-    "of its files. This file says otherwise, so what visitors see is not true of it.",
+    help="The hub shows one architecture, context length and number of parameters for a "
+    "repository, read from one of its files. This file says otherwise, so what visitors see is "
+    "not true of it.",
     fix="Replace the file that is out of date, or give the other model its own repository.",
     failing=lambda: {"hub.json": b'{"architecture": "gemma3"}', "one.gguf": llama()},
     passing=lambda: {"hub.json": b'{"architecture": "llama"}', "one.gguf": llama()},
@@ -127,13 +173,13 @@ def drifted(repository: Repository) -> Iterator[RepositoryHit]:
     for member in repository.members:
         if member.kind != "model" or member.role != "model" or member.error is not None:
             continue
-        for what, actual in (
-            ("architecture", member.architecture),
-            ("context_length", member.context.get("context_length")),
+        for what, words, actual in (
+            ("architecture", "architecture", member.architecture),
+            ("context_length", "context length", member.context.get("context_length")),
+            ("total", "number of parameters", member.parameters),
         ):
             expected = declared.get(what)
             if expected is not None and actual is not None and str(expected) != str(actual):
-                words = what.replace("_", " ")
                 yield RepositoryHit(
                     f"The hub declares the {words} {expected}, {member.name} says {actual}.",
                     (member.path,),
@@ -278,8 +324,8 @@ def _manifest(name: bytes, digest: bytes) -> dict[str, bytes]:
 def contradicted(repository: Repository) -> Iterator[RepositoryHit]:
     for file in repository.stored:
         values: dict[str, dict[str, str]] = defaultdict(dict)
-        for algorithm, value, basis in (*file.digests, *_in_manifests(repository, file)):
-            values[algorithm].setdefault(value, basis)
+        for digest in (*file.digests, *_in_manifests(repository, file)):
+            values[digest.algorithm].setdefault(digest.value, digest.basis)
         for algorithm, bases in values.items():
             if len(bases) > 1:
                 told = [f"{value[:16]}… ({basis})" for value, basis in bases.items()]
@@ -291,12 +337,12 @@ def contradicted(repository: Repository) -> Iterator[RepositoryHit]:
                 )
 
 
-def _in_manifests(repository: Repository, file: StoredFile) -> Iterator[tuple[str, str, str]]:
+def _in_manifests(repository: Repository, file: Entry) -> Iterator[Digest]:
     """What the checksum files in the file's folder, or above it, say about it."""
     for path, manifest in repository.manifests.items():
         below = inside(path, file.path)
         for entry in manifest.about(below) if below is not None else ():
-            yield entry.algorithm, entry.value, f"in {path}"
+            yield Digest(entry.algorithm, entry.value, f"in {path}")
 
 
 @repository_rule(

@@ -45,6 +45,15 @@ def _disagreements(
             yield from ((odd[0], member) for member in odd[1])
 
 
+def _differs(speaker: Member, odd: Member, says: str, expected: str, actual: str) -> RepositoryHit:
+    message = f"{odd.name} {says} than {speaker.name}."
+    return RepositoryHit(message, (odd.path, speaker.path), expected, actual)
+
+
+def _short(digest: str | None) -> str:
+    return (digest or "none")[:16]
+
+
 @repository_rule(
     "AUD001",
     "Chat template differs between quants",
@@ -63,15 +72,9 @@ def _disagreements(
 )
 def other_template(repository: Repository) -> Iterator[RepositoryHit]:
     for speaker, odd in _disagreements(repository, lambda member: member.template or ""):
-        both = bool(odd.template and speaker.template)
-        yield RepositoryHit(
-            f"{odd.name} has another chat template than {speaker.name}."
-            if both
-            else f"Of {odd.name} and {speaker.name}, only one has a chat template.",
-            (odd.path, speaker.path),
-            expected=(speaker.template or "none")[:16],
-            actual=(odd.template or "none")[:16],
-        )
+        says = "has another chat template" if odd.template else "has no chat template, other"
+        expected, actual = _short(speaker.template), _short(odd.template)
+        yield _differs(speaker, odd, says, expected, actual)
 
 
 @repository_rule(
@@ -89,12 +92,8 @@ def other_template(repository: Repository) -> Iterator[RepositoryHit]:
 )
 def other_tokenizer(repository: Repository) -> Iterator[RepositoryHit]:
     for speaker, odd in _disagreements(repository, lambda member: member.tokenizer):
-        yield RepositoryHit(
-            f"{odd.name} has another tokenizer than {speaker.name}.",
-            (odd.path, speaker.path),
-            expected=(speaker.tokenizer or "")[:16],
-            actual=(odd.tokenizer or "")[:16],
-        )
+        expected, actual = _short(speaker.tokenizer), _short(odd.tokenizer)
+        yield _differs(speaker, odd, "has another tokenizer", expected, actual)
 
 
 @repository_rule(
@@ -135,12 +134,7 @@ def _other_keys(
 ) -> Iterator[RepositoryHit]:
     for speaker, odd in _disagreements(repository, lambda member: frozen(keys(member))):
         expected, actual = difference(keys(speaker), keys(odd))
-        yield RepositoryHit(
-            f"{odd.name} has other {what} than {speaker.name}.",
-            (odd.path, speaker.path),
-            expected=expected,
-            actual=actual,
-        )
+        yield _differs(speaker, odd, f"has other {what}", expected, actual)
 
 
 @repository_rule(
@@ -157,12 +151,8 @@ def _other_keys(
 )
 def other_tensors(repository: Repository) -> Iterator[RepositoryHit]:
     for speaker, odd in _disagreements(repository, lambda member: member.tensor_set):
-        yield RepositoryHit(
-            f"{odd.name} has tensors of other names or shapes than {speaker.name}.",
-            (odd.path, speaker.path),
-            expected=_tensors(speaker),
-            actual=_tensors(odd),
-        )
+        says = "has tensors of other names or shapes"
+        yield _differs(speaker, odd, says, _tensors(speaker), _tensors(odd))
 
 
 def _tensors(member: Member) -> str:
@@ -183,13 +173,8 @@ def _tensors(member: Member) -> str:
 )
 def other_size(repository: Repository) -> Iterator[RepositoryHit]:
     for speaker, odd in _disagreements(repository, lambda member: member.parameters):
-        yield RepositoryHit(
-            f"{odd.name} holds {odd.parameters:,} parameters, {speaker.name} "
-            f"{speaker.parameters:,}.",
-            (odd.path, speaker.path),
-            expected=f"{speaker.parameters:,}",
-            actual=f"{odd.parameters:,}",
-        )
+        expected, actual = f"{speaker.parameters:,}", f"{odd.parameters:,}"
+        yield _differs(speaker, odd, "has another number of parameters", expected, actual)
 
 
 @repository_rule(

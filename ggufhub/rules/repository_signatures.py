@@ -69,7 +69,7 @@ def contradicted(repository: Repository) -> Iterator[RepositoryHit]:
             resource = None if below is None else signed.about(below)
             if resource is None:
                 continue
-            known = {v: basis for name, v, basis in file.digests if name == resource.algorithm}
+            known = {d.value: d.basis for d in file.digests if d.algorithm == resource.algorithm}
             if known and resource.digest not in known:
                 value, basis = next(iter(known.items()))
                 yield RepositoryHit(

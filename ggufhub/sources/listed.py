@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ggufhub.errors import SourceError
-from ggufhub.limits import Limits
+from ggufhub.limits import LIST_BYTES, Limits
+from ggufhub.names import LINKS
 from ggufhub.sources.base import ByteSource, Identity
 from ggufhub.sources.bucket_names import ObjectName, parse_object_name
 from ggufhub.sources.list_folder import list_folder
@@ -16,13 +17,6 @@ from ggufhub.sources.open import is_url, open_source
 if TYPE_CHECKING:
     from ggufhub.sources.list_hub import Hub
     from ggufhub.sources.policy import AddressPolicy
-
-LIST_BYTES = 16 * 1024 * 1024
-"""A list of 100,000 links."""
-
-LINKS = "links:"
-"""What a list of links handed over as text is called."""
-
 
 class Places:
     """Lists what a text names: a folder, a list of links, a hub repository, organisation or

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ggufhub.audit.render import AUDIT_FORMAT_NAMES
+from ggufhub.audit.render.formats import AUDIT_FORMATS
 from ggufhub.cli import main
 from ggufhub.rules.model_samples import llama
 from tests.audit.kit import write
@@ -82,3 +84,7 @@ def test_wrong_arguments_are_told(tmp_path: Path, wrong: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["audit", str(tmp_path), *wrong])
     assert caught.value.code == 2
+
+
+def test_the_names_of_the_formats_are_those_of_the_formats() -> None:
+    assert tuple(AUDIT_FORMATS) == AUDIT_FORMAT_NAMES

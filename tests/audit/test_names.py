@@ -120,8 +120,8 @@ def test_pieces_are_told_from_models(name: str) -> None:
 
 
 def test_identity_follows_size_digest_and_time() -> None:
-    def identity(**changes: object) -> str | None:
-        entry = Entry("a.gguf", "/a.gguf", **{"size": 1, "version": "1", **changes})  # type: ignore[arg-type]
+    def identity(size: int = 1, version: str | None = "1") -> str | None:
+        entry = Entry("a.gguf", "/a.gguf", size, version=version)
         return group([entry]).items[0].identity
 
     assert identity() == identity()

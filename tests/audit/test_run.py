@@ -56,14 +56,14 @@ def test_only_what_is_wanted_is_opened(tmp_path: Path) -> None:
         tmp_path, {"m-Q4_0.gguf": MODEL, "m-Q8_0.gguf": MODEL, "x/n-Q8_0.gguf": MODEL + b"0" * 99}
     )
 
-    def chosen(**wanted: object) -> list[str]:
-        return list(verdicts(audit(str(tmp_path), How(wanted=Filter(**wanted)))))  # type: ignore[arg-type]
+    def chosen(wanted: Filter) -> list[str]:
+        return list(verdicts(audit(str(tmp_path), How(wanted=wanted))))
 
-    assert chosen(tags=("q8_0",)) == ["m-Q8_0.gguf", "x/n-Q8_0.gguf"]
-    assert chosen(globs=("x/*",)) == ["x/n-Q8_0.gguf"]
-    assert chosen(globs=("m-*",), tags=("Q4_0",)) == ["m-Q4_0.gguf"]
-    assert chosen(largest=len(MODEL)) == ["m-Q4_0.gguf", "m-Q8_0.gguf"]
-    assert chosen(smallest=len(MODEL) + 1) == ["x/n-Q8_0.gguf"]
+    assert chosen(Filter(tags=("q8_0",))) == ["m-Q8_0.gguf", "x/n-Q8_0.gguf"]
+    assert chosen(Filter(globs=("x/*",))) == ["x/n-Q8_0.gguf"]
+    assert chosen(Filter(globs=("m-*",), tags=("Q4_0",))) == ["m-Q4_0.gguf"]
+    assert chosen(Filter(largest=len(MODEL))) == ["m-Q4_0.gguf", "m-Q8_0.gguf"]
+    assert chosen(Filter(smallest=len(MODEL) + 1)) == ["x/n-Q8_0.gguf"]
 
 
 def test_what_did_not_change_is_not_opened_again(tmp_path: Path) -> None:
