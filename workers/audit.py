@@ -3,6 +3,8 @@
 import logging
 import os
 import time
+from datetime import timedelta
+from typing import TypeGuard
 
 from django.conf import settings
 from django.utils import timezone
@@ -33,6 +35,9 @@ MOST_POSTPONED = 20
 """Times one place waits because a hub asked for it: an hour and a half at the hub's quotas."""
 
 BUSY = frozenset({"rate_limited", "busy"})
+
+LONGEST_WAIT = timedelta(hours=2)
+"""How old an audit may be whose source was never ready to say what there is."""
 
 WAIT_UNTOLD = 30.0
 """Seconds to leave a hub alone that is busy and does not say for how long."""
@@ -89,11 +94,20 @@ def audit_step(audit_id: str) -> None:
             elif steps.finished_items(audit):
                 conclude(audit)
         except GgufHubError as error:
-            steps.fail(audit_id, error.code, error.message)
+            if _may_wait(audit, error):
+                steps.wait(audit_id, error.retry_after or WAIT_UNTOLD)
+            else:
+                steps.fail(audit_id, error.code, error.message)
         except MemoryError:
             steps.fail(audit_id, "memory", "The audit needs more memory than it may use.")
         else:
             steps.release(audit_id)
+
+
+def _may_wait(audit: Audit, error: GgufHubError) -> TypeGuard[SourceError]:
+    """Whether the source is only too busy to say what there is, and not for too long already."""
+    busy = isinstance(error, SourceError) and error.code in BUSY
+    return busy and timezone.now() - audit.created < LONGEST_WAIT
 
 
 def list_places(audit: Audit) -> None:

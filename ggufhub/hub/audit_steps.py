@@ -73,6 +73,13 @@ def release(audit_id: Any, **changes: Any) -> None:
     rows.update(lease_until=None, attempts=0, **changes)
 
 
+def wait(audit_id: Any, seconds: float) -> None:
+    """Leave the audit alone until a hub that is too busy takes requests again."""
+    until = timezone.now() + timedelta(seconds=max(seconds, 1.0))
+    rows = Audit.objects.filter(pk=audit_id, state__in=OPEN_AUDITS)
+    rows.update(lease_until=until, attempts=0)
+
+
 def fail(audit_id: Any, code: str, message: str) -> None:
     """End the audit without a result, because there was nothing to list or workers died."""
     Audit.objects.filter(pk=audit_id, state__in=OPEN_AUDITS).update(

@@ -117,6 +117,26 @@ def test_an_organisation_with_a_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(audit.items.values_list("verdict", flat=True)) == {"pass"}
 
 
+def test_an_organisation_that_is_too_busy_to_be_listed_is_asked_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with FakeOrganisation(2, MODEL, quota=1, pause="60") as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        audit = begin(source="hf://org")
+        step(audit)
+        assert audit.state == AuditState.RUNNING
+        assert audit.lease_until > timezone.now() + timedelta(seconds=50)
+        hub.quota = 0
+        Audit.objects.update(lease_until=None)
+        assert run(audit).state == AuditState.DONE
+        assert audit.items.count() == 2
+        hub.quota = 1
+        late = begin(source="hf://org")
+        Audit.objects.filter(pk=late.pk).update(created=timezone.now() - timedelta(hours=3))
+        step(late)
+        assert (late.state, late.error_code) == (AuditState.FAILED, "rate_limited")
+
+
 def test_unchanged_models_of_a_hub_are_not_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeOrganisation(3, MODEL) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
