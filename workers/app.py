@@ -37,14 +37,6 @@ PRUNE_SECONDS = 3600.0
 
 AUDIT_SECONDS = 2.0
 
-QUEUES = (
-    queue.QUEUE,
-    queue.DIGEST_QUEUE,
-    queue.AUDIT_QUEUE,
-    queue.HOOKS_QUEUE,
-    queue.HOUSEKEEPING,
-)
-
 app = Celery("workers", broker=settings.BROKER_URL)
 app.conf.update(
     include=[
@@ -54,7 +46,7 @@ app.conf.update(
         "workers.render",
         "workers.audit",
     ],
-    task_queues=[Queue(name) for name in QUEUES],
+    task_queues=[Queue(name) for name in queue.QUEUES],
     task_default_queue=queue.HOUSEKEEPING,
     task_routes={
         queue.INSPECT: {"queue": queue.QUEUE},  # unless whoever sends it names another

@@ -27,14 +27,15 @@ MOST_BYTES = Limits().header_bytes
 class TapeFile:
     """What was read of one file. ``spans`` rise and do not overlap: ``(offset, end)`` each.
 
-    The bytes lie in a nameless file with holes, each where it is in the original.
+    The bytes lie in a nameless file with holes, each where it is in the original, until ``close``.
     """
 
     def __init__(self, name: str, identity: Identity, directory: Path) -> None:
         self.name = name
         self.spans: list[tuple[int, int]] = []
         self.identity = identity
-        self._bytes = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  (closed by ``close``)
+        self._handle, path = tempfile.mkstemp(dir=directory)
+        os.unlink(path)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class TapeFile:
         """Note bytes that were read. ``OSError`` where there is no room."""
         self.identity = identity
         while data:
-            count = os.pwrite(self._bytes.fileno(), data, offset)
+            count = os.pwrite(self._handle, data, offset)
             self._add(offset, offset + count)
             offset, data = offset + count, data[count:]
 
@@ -64,11 +65,11 @@ class TapeFile:
         """
         for begin, end in self.spans:
             if begin <= offset < end:
-                return os.pread(self._bytes.fileno(), min(length, end - offset), offset)
+                return os.pread(self._handle, min(length, end - offset), offset)
         raise LookupError(offset)
 
     def close(self) -> None:
-        self._bytes.close()
+        os.close(self._handle)
 
 
 class Tape:
@@ -90,6 +91,7 @@ class Tape:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
         self.forget()
 
     def forget(self) -> None:
@@ -112,15 +114,15 @@ class Tape:
     def _write(self, key: str | None, identity: Identity, offset: int, data: memoryview) -> None:
         if not self._running:
             return
-        if key not in self._files:
-            self._files[key] = TapeFile(key or identity.name, identity, self._directory)
         held = sum(end - begin for file in self._files.values() for begin, end in file.spans)
         try:
             if held + len(data) > MOST_BYTES:
                 raise OSError
+            if key not in self._files:
+                self._files[key] = TapeFile(key or identity.name, identity, self._directory)
             self._files[key].write(offset, data, identity)
         except OSError:
-            # Too much, or the disk is full: a report without its header is still a report.
+            # Too much, a full disk, too many files: a report without its header is still a report.
             self.whole = self._running = False
 
     def note_beside(self, names: list[str] | None) -> None:

@@ -17,6 +17,7 @@ from ggufhub.errors import SourceError
 from ggufhub.hub import headers, selectors
 from ggufhub.hub.headers import KeptFile
 from ggufhub.hub.models import Inspection, Report
+from ggufhub.integrity.beside import COMPUTED
 from ggufhub.limits import FULL, MIB, Limits
 from ggufhub.report import build
 from ggufhub.report.document import Report as BuiltReport
@@ -118,7 +119,7 @@ def _digests_agree(earlier: Report, paths: Mapping[str, Path], progress: Progres
         known = {
             digest["value"]
             for digest in file["digests"]
-            if digest["algorithm"] == "sha256" and digest["basis"] == "computed from all bytes"
+            if digest["algorithm"] == "sha256" and digest["basis"] == COMPUTED
         }
         path = paths.get(file["name"])
         if path is None or known != {_sha256(path, progress)}:

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from ggufhub.api.serializers import PageQuery, PolicyField, RangeQuery
+from ggufhub.api.serializers import CursorOutput, PageQuery, PolicyField, RangeQuery
 from ggufhub.audit.render.formats import AUDIT_FORMATS
 from ggufhub.hub import audits
 from ggufhub.hub.audit_models import Audit, AuditItem, AuditState, Schedule
@@ -22,14 +22,14 @@ class FilterInput(serializers.Serializer[Any]):
 
     globs = serializers.ListField(
         required=False,
-        child=serializers.CharField(max_length=255),
-        max_length=50,
+        child=serializers.CharField(max_length=audits.PATTERN_LENGTH),
+        max_length=audits.MOST_PATTERNS,
         help_text="Patterns of paths or names; one of them must match.",
     )
     tags = serializers.ListField(
         required=False,
         child=serializers.CharField(max_length=32),
-        max_length=50,
+        max_length=audits.MOST_PATTERNS,
         help_text="Quant labels, as Q4_K_M.",
     )
     smallest = serializers.IntegerField(required=False, min_value=0, max_value=LARGEST)
@@ -129,12 +129,8 @@ class AuditOutput(serializers.Serializer[Any]):
     finished = serializers.DateTimeField(allow_null=True)
 
 
-class AuditsOutput(serializers.Serializer[Any]):
-    """A page of the list; ``next`` and ``prev`` are addresses."""
-
+class AuditsOutput(CursorOutput):
     items = AuditOutput(many=True)
-    next = serializers.URLField(allow_null=True)
-    prev = serializers.URLField(allow_null=True)
 
 
 class AuditModelOutput(serializers.Serializer[Any]):

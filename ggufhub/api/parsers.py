@@ -11,15 +11,14 @@ from ggufhub.hub.uploads import TooLarge
 JSON_BYTES = 1024**2
 """A submission is a link or an id; nothing here needs more than a few kilobytes."""
 
+LIST_BYTES = 20 * 1024**2
+"""A list of 100,000 links, quoted."""
+
 
 def content_length(request: Request) -> int:
     """The announced size of the body in bytes. Django reads no more than it, and 0 without it."""
     value = request.META.get("CONTENT_LENGTH") or "0"
     return int(value) if value.isascii() and value.isdigit() else 0
-
-
-LIST_BYTES = 20 * 1024**2
-"""A list of 100,000 links, quoted."""
 
 
 class SmallJSONParser(JSONParser):

@@ -133,6 +133,13 @@ class PageQuery(serializers.Serializer[Any]):
     cursor = serializers.CharField(required=False, help_text="From next or prev.")
 
 
+class CursorOutput(serializers.Serializer[Any]):
+    """A page of the list; ``next`` and ``prev`` are addresses."""
+
+    next = serializers.URLField(allow_null=True)
+    prev = serializers.URLField(allow_null=True)
+
+
 class ListQuery(PageQuery):
     audit = serializers.UUIDField(
         required=False, help_text="Those of this audit; without it those of none."
@@ -232,12 +239,8 @@ class InspectionOutput(serializers.Serializer[Any]):
     finished = serializers.DateTimeField(allow_null=True)
 
 
-class InspectionsOutput(serializers.Serializer[Any]):
-    """A page of the list; ``next`` and ``prev`` are addresses."""
-
+class InspectionsOutput(CursorOutput):
     items = InspectionOutput(many=True)
-    next = serializers.URLField(allow_null=True)
-    prev = serializers.URLField(allow_null=True)
 
 
 class UploadOutput(serializers.Serializer[Any]):

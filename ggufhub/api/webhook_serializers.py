@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from ggufhub.api.serializers import CursorOutput
 from ggufhub.hub.links import URL_LENGTH
 from ggufhub.hub.models import Delivery, Webhook
 
@@ -28,7 +29,7 @@ class WebhooksOutput(serializers.Serializer[Any]):
 
 class DeliveryOutput(serializers.Serializer[Any]):
     id = serializers.CharField(help_text="What webhook-id says.")
-    inspection = serializers.UUIDField(allow_null=True, help_text="Null for a ping.")
+    inspection = serializers.UUIDField(allow_null=True, help_text="Null for a ping or an audit.")
     state = serializers.ChoiceField(("pending", "delivered", "given up"))
     attempts = serializers.IntegerField()
     status = serializers.IntegerField(allow_null=True, help_text="Of the last answer.")
@@ -38,12 +39,8 @@ class DeliveryOutput(serializers.Serializer[Any]):
     delivered = serializers.DateTimeField(allow_null=True)
 
 
-class DeliveriesOutput(serializers.Serializer[Any]):
-    """A page of the list; ``next`` and ``prev`` are addresses."""
-
+class DeliveriesOutput(CursorOutput):
     items = DeliveryOutput(many=True)
-    next = serializers.URLField(allow_null=True)
-    prev = serializers.URLField(allow_null=True)
 
 
 def webhook_dict(webhook: Webhook) -> dict[str, Any]:

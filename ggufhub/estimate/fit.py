@@ -44,8 +44,13 @@ def weights_of(document: dict[str, Any]) -> int:
 
 
 def part_of(what: str, document: dict[str, Any], setting: Setting) -> Part:
-    """A part from its own report; a draft model runs with the model's own setting."""
+    """A part from its own report; a draft model runs with the model's own setting.
+
+    ``UsageError`` for one that could not be read, and for a draft that cannot be one.
+    """
     name = str(document["name"])
+    if document["verdict"] == "unreadable":
+        raise UsageError(f"{name} cannot be read: {document['error']['message']}")
     if what != "draft":
         return Part(what, name, weights_of(document))
     if document["memory"] is None:

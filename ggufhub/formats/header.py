@@ -52,7 +52,7 @@ class Encoding:
 
     def __post_init__(self) -> None:
         code = self.order.prefix + ("I" if self.prefix == 4 else "Q")
-        object.__setattr__(self, "_length", struct.Struct(code))  # the class is frozen
+        self._length = struct.Struct(code)
 
     def text(self, position: int, most: int | None = None) -> bytes:
         """The string whose length prefix is at ``position``; no more than its first ``most``
@@ -264,11 +264,9 @@ class Header:
     def detach(self) -> None:
         """Keep a copy of the keys' bytes in place of the window they were read through, which
         reserves as much memory as a header may take at most. For GGUF, where all keys share it."""
-        end = max((key.end for key in self.keys), default=0)
-        copy = memoryview(bytes(self.keys[0].encoding.buffer[:end])) if self.keys else None
-        for encoding in {id(key.encoding): key.encoding for key in self.keys}.values():
-            assert copy is not None
-            encoding.buffer = copy
+        if self.keys:
+            encoding, end = self.keys[0].encoding, max(key.end for key in self.keys)
+            encoding.buffer = memoryview(bytes(encoding.buffer[:end]))
 
     def find(self, name: str) -> Key | None:
         """The first key with this name."""

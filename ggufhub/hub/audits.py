@@ -1,6 +1,6 @@
 """Orders of audits: begin one, stop one, repeat one. The steps of the work are ``audit_steps``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +21,9 @@ from ggufhub.rules.profiles import DEFAULT_PROFILE
 
 MOST_SCHEDULES = 50
 """Of one user."""
+
+MOST_PATTERNS, PATTERN_LENGTH = 50, 255
+"""Globs, or tags, of one filter, and characters of each: as long as the name of a file."""
 
 PERIODS = {
     Schedule.Every.HOUR: timedelta(hours=1),
@@ -56,6 +59,8 @@ def order(
     unknown = set(wanted or {}) - _WANTED
     if unknown:
         raise UsageError(f"There is no filter {sorted(unknown)[0]}.")
+    for part in ("globs", "tags"):
+        _check_patterns(part, (wanted or {}).get(part, ()))
     return {
         "target": target,
         "locator": locator,
@@ -64,6 +69,14 @@ def order(
         "policy": dict(policy or {}),
         "depth": depth,
     }
+
+
+def _check_patterns(part: str, given: Sequence[str]) -> None:
+    if len(given) > MOST_PATTERNS or any(len(one) > PATTERN_LENGTH or "\0" in one for one in given):
+        raise UsageError(
+            f"A filter has at most {MOST_PATTERNS} {part} of at most {PATTERN_LENGTH} plain "
+            "characters each."
+        )
 
 
 def _count(links: str) -> str:

@@ -16,14 +16,6 @@ from ggufhub.web import heartbeat
 from ggufhub.web.metrics import Family, by_label, one
 from ggufhub.web.redis_client import connect
 
-QUEUES = (
-    queue.QUEUE,
-    queue.DIGEST_QUEUE,
-    queue.AUDIT_QUEUE,
-    queue.HOOKS_QUEUE,
-    queue.HOUSEKEEPING,
-)
-
 
 def families() -> list[Family]:
     """All of them. What a part that is away would have told is left out, and its ``up`` is 0."""
@@ -55,10 +47,10 @@ def _database() -> Iterator[Family]:
 
 def _broker() -> Iterator[Family]:
     client = connect(settings.BROKER_URL)
-    lengths = {name: float(client.llen(name)) for name in QUEUES}
+    lengths = {name: float(client.llen(name)) for name in queue.QUEUES}
     yield by_label("ggufhub_queue_messages", "Messages that wait.", "queue", lengths)
     alive = heartbeat.served(client)
-    workers = {name: float(alive[name]) for name in QUEUES}
+    workers = {name: float(alive[name]) for name in queue.QUEUES}
     yield by_label("ggufhub_workers", "Living workers that take from it.", "queue", workers)
 
 

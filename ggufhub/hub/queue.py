@@ -23,6 +23,7 @@ RENDER = "workers.render"
 AUDITS, AUDIT_STEP = "workers.audits", "workers.audit_step"
 QUEUE, DIGEST_QUEUE, AUDIT_QUEUE = "inspect", "digest", "audit"
 HOOKS_QUEUE, HOUSEKEEPING = "hooks", "housekeeping"
+QUEUES = (QUEUE, DIGEST_QUEUE, AUDIT_QUEUE, HOOKS_QUEUE, HOUSEKEEPING)
 
 AUDIT_LANE = "audit"
 

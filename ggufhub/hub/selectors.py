@@ -3,7 +3,7 @@
 Documents come from a small cache and are shared: treat what these functions return as read-only.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -17,6 +17,10 @@ from ggufhub.report import codec
 
 TENSOR_SORTS = ("offset", "name", "type", "bytes", "elements")
 """What tensors may be sorted by; a leading ``-`` reverses."""
+
+
+READ_AHEAD = 16
+"""Chunks of an array that one trip to the database brings; one of tokens has about 30 KB."""
 
 
 class NoSuchArray(LookupError):
@@ -80,6 +84,13 @@ def _chunk_reader(blob: ArrayBlob) -> Callable[[int], bytes]:
     return lambda position: bytes(rows.values_list("data", flat=True).get(position=position))
 
 
+def _chunks(blob: ArrayBlob, **where: Any) -> Iterator[tuple[int, bytes]]:
+    """The stored chunks in order, each with its position, read by one query as they are needed."""
+    rows = ArrayChunk.objects.filter(blob=blob, **where).order_by("position")
+    for position, data in rows.values_list("position", "data").iterator(chunk_size=READ_AHEAD):
+        yield position, bytes(data)
+
+
 def array_page(report: Report, key: str, *, start: int = 0, limit: int = 100) -> dict[str, Any]:
     """Elements ``start`` to ``start + limit`` of one array; ``NoSuchArray`` if there is none."""
     entry = _array_entry(report, key)
@@ -92,6 +103,32 @@ def array_page(report: Report, key: str, *, start: int = 0, limit: int = 100) ->
     return {**shared, "start": start, "items": items}
 
 
+def array_elements(report: Report, key: str, indexes: Iterable[int]) -> dict[int, Any]:
+    """The elements of one array by index; those beyond what is kept are left out.
+
+    Hits of a search lie anywhere; each chunk that holds some is read once. A key that holds no
+    array has no elements.
+    """
+    try:
+        entry = _array_entry(report, key)
+    except NoSuchArray:
+        return {}
+    if "array" not in entry:
+        shown = entry["value"]["first"]
+        return {index: shown[index] for index in indexes if index < len(shown)}
+    blob = ArrayBlob.objects.get(digest=entry["array"])
+    places: dict[int, list[int]] = {}
+    for index in indexes:
+        if index < blob.count:
+            places.setdefault(index // codec.CHUNK, []).append(index % codec.CHUNK)
+    found: dict[int, Any] = {}
+    for position, data in _chunks(blob, position__in=list(places)):
+        wanted = places[position]
+        at = (position * codec.CHUNK + place for place in wanted)
+        found.update(zip(at, codec.read_chunk(data, blob.element_type, wanted), strict=True))
+    return found
+
+
 def array_search(
     report: Report, key: str, *, q: str, start: int = 0, limit: int = 100
 ) -> dict[str, Any]:
@@ -99,8 +136,8 @@ def array_search(
     entry = _array_entry(report, key)
     if "array" in entry:
         blob = ArrayBlob.objects.get(digest=entry["array"])
-        chunks = _chunk_reader(blob)
-        total, hits = codec.search(chunks, blob.element_type, blob.count, q, start, limit)
+        chunks = (data for _, data in _chunks(blob))
+        total, hits = codec.search(chunks, blob.element_type, q, start, limit)
     else:
         total, hits = codec.search_shown(entry["value"]["first"], q, start, limit)
     shared = {"key": key, "type": entry["type"], "count": entry["value"]["count"]}

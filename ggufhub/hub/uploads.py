@@ -8,7 +8,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -217,6 +217,7 @@ def prune(now: datetime | None = None) -> int:
         delete_upload(upload)
     known = {upload.path for upload in Upload.objects.all()}
     for path in settings.UPLOAD_DIR.iterdir():
-        if path not in known and path.stat().st_mtime < oldest.timestamp():
-            path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # a file that comes in a form ends with its request
+            if path not in known and path.stat().st_mtime < oldest.timestamp():
+                path.unlink()
     return len(uploads)

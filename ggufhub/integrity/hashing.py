@@ -116,7 +116,7 @@ def resumable(algorithm: str) -> bool:
         found = second.hexdigest()
     except (ImportError, AttributeError, OSError, RuntimeError):
         return False
-    return found == hashlib.new(algorithm, data).hexdigest()
+    return found == hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 
 
 def digester(algorithm: str, state: bytes | None = None) -> Digester:

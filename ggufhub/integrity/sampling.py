@@ -78,10 +78,12 @@ class Sampler:
         values = values[np.isfinite(values)].astype(np.float64)
         if not len(values):
             return None
+        with np.errstate(over="ignore", invalid="ignore"):  # sums of the largest doubles
+            mean, deviation = float(values.mean()), float(values.std())
         return Sample(
             elements=len(values),
-            mean=float(values.mean()),
-            deviation=float(values.std()),
+            mean=mean,
+            deviation=deviation,
             least=float(values.min()),
             most=float(values.max()),
             zeros=len(values) - int(np.count_nonzero(values)),
@@ -101,6 +103,6 @@ class Sampler:
         try:
             with np.errstate(all="ignore"):
                 found = quants.dequantize(blocks, quants.GGMLQuantizationType[name])
-        except (KeyError, NotImplementedError):
+        except (KeyError, NotImplementedError):  # a type the package does not know, or cannot read
             return None
         return np.asarray(found).reshape(-1)

@@ -12,6 +12,7 @@ import binascii
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ggufhub.limits import MIB
@@ -42,7 +43,7 @@ class Resource:
     digest: str
 
 
-@dataclass(slots=True)
+@dataclass
 class Signed:
     """What a bundle says. ``problems`` is empty where all of it makes sense.
 
@@ -67,17 +68,23 @@ class Signed:
 
     def covers(self, name: str) -> bool:
         """Whether the file, or parts of it, were signed, or it was left out on purpose."""
-        signed = any(one.name == name or one.name.startswith(f"{name}:") for one in self.resources)
-        return signed or any(
-            path == name or name.startswith(f"{path.rstrip('/')}/") for path in self.ignored
-        )
+        parents = (name[:place] for place, letter in enumerate(name) if letter == "/")
+        return name in self._signed or not self._left_out.isdisjoint((name, *parents))
 
     @property
     def names(self) -> list[str]:
         """The signed files, each once, in their order."""
+        return list(self._signed)
+
+    @cached_property
+    def _signed(self) -> dict[str, None]:
         shards = self.method == SHARDS
-        names = [one.name.rsplit(":", 2)[0] if shards else one.name for one in self.resources]
-        return list(dict.fromkeys(names))
+        names = (one.name.rsplit(":", 2)[0] if shards else one.name for one in self.resources)
+        return dict.fromkeys(names)
+
+    @cached_property
+    def _left_out(self) -> frozenset[str]:
+        return frozenset(path.rstrip("/") for path in self.ignored)
 
 
 def parse_bundle(text: str) -> Signed:

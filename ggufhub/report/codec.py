@@ -11,8 +11,10 @@ import math
 import re
 import struct
 import zlib
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ggufhub.limits import KIB, MIB
@@ -216,23 +218,34 @@ _NUMBERS = {
 }
 
 
-def read_chunk(data: bytes, element_type: str) -> list[Json]:
-    """The elements of one chunk, safe to write as JSON."""
+def read_chunk(data: bytes, element_type: str, places: Sequence[int] | None = None) -> list[Json]:
+    """The elements of one chunk, safe to write as JSON: those at ``places``, or all."""
     raw = zlib.decompress(data)
+    return _elements(raw, element_type, range(_count(raw)) if places is None else places)
+
+
+def _count(raw: bytes) -> int:
     (count,) = struct.unpack_from("<I", raw)
+    return int(count)
+
+
+def _elements(raw: bytes, element_type: str, places: Sequence[int]) -> list[Json]:
     if element_type != "string":
-        numbers = struct.unpack_from(f"<{count}{_NUMBERS[element_type]}", raw, 4)
-        return [safe_number(number) for number in numbers]
-    return [safe_bytes(part) for part in _strings(raw, count)]
+        numbers = _numbers(raw, element_type)
+        return [safe_number(numbers[place]) for place in places]
+    bounds = _bounds(raw)
+    return [safe_bytes(raw[bounds[place] : bounds[place + 1]]) for place in places]
 
 
-def _strings(raw: bytes, count: int) -> list[bytes]:
+def _numbers(raw: bytes, element_type: str) -> tuple[int | float, ...]:
+    return struct.unpack_from(f"<{_count(raw)}{_NUMBERS[element_type]}", raw, 4)
+
+
+def _bounds(raw: bytes) -> list[int]:
+    """Where the strings of a chunk begin, and where the last one ends."""
+    count = _count(raw)
     lengths = struct.unpack_from(f"<{count}I", raw, 4)
-    position, parts = 4 + 4 * count, []
-    for length in lengths:
-        parts.append(raw[position : position + length])
-        position += length
-    return parts
+    return list(accumulate(lengths, initial=4 + 4 * count))
 
 
 Chunks = Callable[[int], bytes]
@@ -246,34 +259,35 @@ def page(chunks: Chunks, element_type: str, count: int, start: int, limit: int) 
     position = start
     while position < stop:
         number, first = divmod(position, CHUNK)
-        part = read_chunk(chunks(number), element_type)[first : first + stop - position]
-        items += part
-        position += len(part)
+        places = range(first, min(first + stop - position, CHUNK))
+        items += read_chunk(chunks(number), element_type, places)
+        position += len(places)
     return items
 
 
 def search(
-    chunks: Chunks, element_type: str, count: int, query: str, start: int, limit: int
+    chunks: Iterable[bytes], element_type: str, query: str, start: int, limit: int
 ) -> tuple[int, list[tuple[int, Json]]]:
     """How many elements contain ``query`` (any case), and hits ``start`` to ``start + limit``.
 
-    Numbers match where they are written like the query.
+    Numbers match where they are written like the query. ``chunks`` are all of the array, in order.
     """
     wanted = _wanted(query)
-    total, hits = 0, []
-    for number in range(-(-count // CHUNK)):
-        raw = zlib.decompress(chunks(number))
-        (length,) = struct.unpack_from("<I", raw)
+    total = 0
+    hits: list[tuple[int, Json]] = []
+    for number, data in enumerate(chunks):
+        raw = zlib.decompress(data)
         if element_type == "string":
-            found = _matching_strings(raw, length, wanted)
+            found = _matching_strings(raw, wanted)
         else:
-            values = struct.unpack_from(f"<{length}{_NUMBERS[element_type]}", raw, 4)
-            found = [(i, v) for i, v in enumerate(map(safe_number, values)) if str(v) == query]
-        for index, value in found:
-            if start <= total < start + limit:
-                shown = safe_bytes(value) if isinstance(value, bytes) else value
-                hits.append((number * CHUNK + index, shown))
-            total += 1
+            numbers = map(safe_number, _numbers(raw, element_type))
+            found = [place for place, value in enumerate(numbers) if str(value) == query]
+        first = max(start - total, 0)
+        shown = found[first : first + limit - len(hits)]
+        if shown:
+            at = (number * CHUNK + place for place in shown)
+            hits += zip(at, _elements(raw, element_type, shown), strict=True)
+        total += len(found)
     return total, hits
 
 
@@ -297,14 +311,28 @@ def _wanted(query: str) -> bytes:
     return query.encode("utf-8", "surrogatepass").lower()
 
 
-def _matching_strings(raw: bytes, count: int, wanted: bytes) -> list[tuple[int, bytes]]:
-    """Strings of one chunk that contain ``wanted``: one search in the joined bytes, hits mapped.
+def _matching_strings(raw: bytes, wanted: bytes) -> Sequence[int]:
+    """Places of the strings of one chunk that contain ``wanted``: one pass over the joined bytes.
 
     Lower-casing bytes touches ASCII only, which keeps every position.
     """
-    body = raw[4 + 4 * count :].lower()
-    if wanted and wanted not in body:
-        return []
-    return [
-        (index, part) for index, part in enumerate(_strings(raw, count)) if wanted in part.lower()
-    ]
+    count = _count(raw)
+    if not wanted:
+        return range(count)
+    text = raw.lower()
+    at = text.find(wanted, 4 + 4 * count)
+    if at < 0:
+        return ()
+    bounds, size = _bounds(raw), len(wanted)
+    found = []
+    while at >= 0:
+        place = bisect_right(bounds, at) - 1
+        if at + size <= bounds[place + 1]:
+            found.append(place)
+        # A match that runs on into the next string counts for neither, and any later one that
+        # begins in the same string runs on as well. Of strings that are too short all would.
+        place += 1
+        while place < count and bounds[place + 1] - bounds[place] < size:
+            place += 1
+        at = text.find(wanted, bounds[place])
+    return found

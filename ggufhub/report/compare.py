@@ -89,8 +89,8 @@ def _tensor_facts(read: set[str]) -> Callable[[Document], Document]:
 def _digests(tensors: list[Document]) -> dict[str, str]:
     """The digest of the data of each tensor of which every byte was read."""
     return {
-        entry["name"]: entry["data"]["digests"][DIGEST]
-        for entry in reversed(tensors)  # of two with one name the first counts
+        name: entry["data"]["digests"][DIGEST]
+        for name, entry in _by(tensors, "name").items()
         if "data" in entry
     }
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ggufhub.sources.list_hub import Hub
     from ggufhub.sources.policy import AddressPolicy
 
+
 class Places:
     """Lists what a text names: a folder, a list of links, a hub repository, organisation or
     collection, a bucket or folder of one, an index page or checksum file on a web server.

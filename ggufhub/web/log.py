@@ -36,7 +36,8 @@ class SubjectFilter(logging.Filter):
 
 
 class TextFormatter(logging.Formatter):
-    """For people: time, level, logger, subject, message. Only a traceback has further lines."""
+    """For people: time, level, logger, subject, message. Only a traceback has further lines, all
+    of them indented: what an exception says begins no line of its own."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s [%(subject_id)s] %(message)s")
@@ -47,6 +48,10 @@ class TextFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        lines = super().formatException(ei).split("\n")
+        return "\n".join(f"    {visible(line)}" for line in lines)
 
 
 class JsonFormatter(logging.Formatter):

@@ -4,6 +4,7 @@ pages."""
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Callable
 
 from django.conf import settings
@@ -106,6 +107,7 @@ def kept_moving(get_response: Handler) -> Handler:
     """All threads but one may wait: for a database that hangs, or for clients that send slowly.
 
     The last one then refuses with 503 what would hang too, and goes on answering the health probe.
+    An answer that is made while it is sent takes its thread until that ends.
     """
 
     def handle(request: HttpRequest) -> HttpResponse:
@@ -116,9 +118,17 @@ def kept_moving(get_response: Handler) -> Handler:
             busy["Retry-After"] = "5"
             return busy
         try:
-            return get_response(request)
-        finally:
+            response = get_response(request)
+        except BaseException:
             _movable.release()
+            raise
+        # Once, with ``close`` as the server must call it, or with the end of the answer itself.
+        release = weakref.finalize(response, _movable.release)
+        if response.streaming:
+            response._resource_closers.append(release)
+        else:
+            release()
+        return response
 
     return handle
 

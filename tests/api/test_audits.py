@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from ggufhub.hub import audit_steps, audits, queue
+from ggufhub.hub import audit_steps, audits
 from ggufhub.hub.audit_models import Audit, Schedule
-from ggufhub.hub.models import Inspection, State
 from ggufhub.rules.model_samples import llama
 from tests.audit.kit import write
-from workers import audit as tasks
-from workers.inspect import inspect
+from tests.audit.service import run, send_nothing
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,9 +22,7 @@ LIST = "/api/v1/audits"
 
 @pytest.fixture(autouse=True)
 def no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("send_audits", "send_audit_step"):
-        monkeypatch.setattr(queue, name, lambda *_: True)
-    monkeypatch.setattr(queue, "send_many", lambda rows: [key for key, _ in rows])
+    send_nothing(monkeypatch)
 
 
 @pytest.fixture
@@ -34,13 +30,7 @@ def done(tmp_path: Path, settings: Any) -> Audit:
     """A finished audit of a folder."""
     settings.ROOTS = (tmp_path,)
     write(tmp_path, {"m-F32.gguf": llama(), "bad.gguf": b"GGUF", "F16/m.gguf": llama()})
-    audit = audits.start(None, audits.order(source=str(tmp_path)))
-    for _ in range(3):
-        tasks.advance(audit)
-        tasks.audit_step(str(audit.pk))
-        for key in Inspection.objects.filter(state=State.QUEUED).values_list("pk", flat=True):
-            inspect(str(key))
-        audit.refresh_from_db()
+    audit = run(audits.start(None, audits.order(source=str(tmp_path))))
     assert audit.state == "done"
     return audit
 

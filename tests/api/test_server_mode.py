@@ -2,10 +2,9 @@
 
 import json
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from ggufhub.cli import main
 from ggufhub.hub.models import Inspection, Upload
 from ggufhub.rules.model_samples import llama
 from tests.builders import vocabulary
+from tests.core.scripted import Script, scripted_server
 from tests.live import LiveWorker
 from tests.shards import three_shards
 
@@ -133,39 +133,11 @@ def test_a_server_that_says_nothing(model: str) -> None:
         assert time.monotonic() - began < 5
 
 
-Script = Callable[[str, str], tuple[int, dict[str, str], bytes]]
-
-
 @pytest.fixture
 def scripted() -> Iterator[Callable[[Script], str]]:
     """Starts a server that answers as a function of method and path says."""
-    servers = []
-
-    def start(script: Script) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def answer(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                status, headers, body = script(self.command, self.path)
-                self.send_response(status)
-                for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            do_GET = do_POST = do_PATCH = do_HEAD = answer
-
-            def log_message(self, *_: object) -> None:
-                """Keep quiet."""
-
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}/base/"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with ExitStack() as servers:
+        yield lambda script: servers.enter_context(scripted_server(script)) + "/base/"
 
 
 def test_a_server_in_trouble(

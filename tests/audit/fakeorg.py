@@ -2,16 +2,15 @@
 
 import hashlib
 import json
-from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
-from tests.core.rangeserver import Behaviour, Handler, RangeServer
+from tests.core.rangeserver import Behaviour, Handler, OnOneServer, RangeServer
 
 COMMIT = "c0ffee" + "0" * 34
 PAGE = 100
 
 
-class FakeOrganisation:
+class FakeOrganisation(OnOneServer):
     """``count`` repositories ``org/r000``…, each with ``model`` under the name of its repository.
 
     Every ``quota`` requests of the API the hub asks to come back in ``pause`` seconds, once.
@@ -36,17 +35,6 @@ class FakeOrganisation:
             routes[f"api/models/{name}/tree/{COMMIT}"] = self._tree(file)
             self.server.files[f"{name}/resolve/{COMMIT}/{file}"] = model
         self.server.behaviours = {name: self._counted(route) for name, route in routes.items()}
-
-    def __enter__(self) -> Self:
-        self.server.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.server.__exit__(*error)
-
-    @property
-    def endpoint(self) -> str:
-        return self.server.url("").rstrip("/")
 
     def _counted(self, route: Behaviour) -> Behaviour:
         def serve(handler: Handler, data: bytes) -> None:

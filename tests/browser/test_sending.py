@@ -44,6 +44,15 @@ def choose(page: Page, path: Path) -> None:
     page.get_by_label("Drop model files here").set_input_files(path)
 
 
+def report_of(opened: Opener, path: Path, ticked: str) -> Page:
+    """The report of a file that was sent with one box of the form ticked."""
+    page = opened()
+    page.get_by_label(ticked).check()
+    choose(page, path)
+    page.wait_for_url(REPORT)
+    return page
+
+
 def offsets(page: Page) -> list[int]:
     """Where each body sent from now on begins."""
     seen: list[int] = []
@@ -102,10 +111,7 @@ def test_the_worker_computes_what_the_standard_says(opened: Opener) -> None:
 
 def test_a_copy_is_compared_with_the_report(opened: Opener, tmp_path: Path) -> None:
     path = whole_file(tmp_path)
-    page = opened()
-    page.get_by_label("Send everything").check()
-    choose(page, path)
-    page.wait_for_url(REPORT)
+    page = report_of(opened, path, "Send everything")
     page.get_by_label("Compare with a copy").set_input_files(path)
     expect(page.get_by_text("The same as in the report.")).to_be_visible()
     expect(page.locator("[data-digest]")).to_have_text(
@@ -119,10 +125,7 @@ def test_a_copy_is_compared_with_the_report(opened: Opener, tmp_path: Path) -> N
 
 def test_a_digest_computed_here_is_shown_on_the_report(opened: Opener, tmp_path: Path) -> None:
     path = whole_file(tmp_path)
-    page = opened()
-    page.get_by_label("Compute the SHA-256 here").check()
-    choose(page, path)
-    page.wait_for_url(REPORT)
+    page = report_of(opened, path, "Compute the SHA-256 here")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     expect(page.locator("[data-digest]")).to_have_text(digest)
     expect(page.get_by_text("knows no SHA-256 to compare with")).to_be_visible()

@@ -1,7 +1,7 @@
 """An S3-compatible store on loopback: objects by range, and paged listings of a bucket."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
@@ -10,12 +10,12 @@ from ggufhub.sources.bucket import BucketSource
 from ggufhub.sources.bucket_names import parse_object_name
 from ggufhub.sources.policy import AddressPolicy
 from tests.core.httpkit import QUICK
-from tests.core.rangeserver import Behaviour, Handler, RangeServer
+from tests.core.rangeserver import Behaviour, Handler, OnOneServer, RangeServer
 
 KEY_ID, SECRET = "AKIDEXAMPLE", "not-so-secret"
 
 
-class FakeBucket:
+class FakeBucket(OnOneServer):
     """Serves ``files`` by key in the bucket ``models``.
 
     ``signed`` makes it refuse requests that carry no signature of ``KEY_ID``; ``page`` is the
@@ -46,17 +46,6 @@ class FakeBucket:
         else:
             names = ("AWS_SKIP_SIGNATURE", "GOOGLE_SKIP_SIGNATURE", "AZURE_SKIP_SIGNATURE")
             self.environment |= dict.fromkeys(names, "true")
-
-    def __enter__(self) -> Self:
-        self.server.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.server.__exit__(*error)
-
-    @property
-    def endpoint(self) -> str:
-        return self.server.url("").rstrip("/")
 
     def open(self, text: str, limits: Limits = QUICK, **environment: str) -> BucketSource:
         """The source of ``text``; the policy opens no network, as the endpoint needs none."""

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ggufhub.sources.hub_names import HubSettings
@@ -12,12 +12,12 @@ from ggufhub.sources.modelscope import ModelScopeSource
 from ggufhub.sources.modelscope_names import parse_modelscope_name
 from tests.core import rangeserver
 from tests.core.httpkit import QUICK
-from tests.core.rangeserver import LOOPBACK, Handler, RangeServer
+from tests.core.rangeserver import LOOPBACK, Handler, OnOneServer, RangeServer
 
 REPO = "org/repo"
 
 
-class FakeModelScope:
+class FakeModelScope(OnOneServer):
     """Serves ``files``. ``paged`` makes it count pages; its files it answers as the real one
     does, with status 200 and a right Content-Range."""
 
@@ -31,17 +31,6 @@ class FakeModelScope:
             place = f"models/{REPO}/resolve/{self.commit(path)}/{path}"
             self.server.files[place] = data
             self.server.behaviours[place] = rangeserver.status_200_with_content_range
-
-    def __enter__(self) -> Self:
-        self.server.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.server.__exit__(*error)
-
-    @property
-    def endpoint(self) -> str:
-        return self.server.url("").rstrip("/")
 
     def commit(self, path: str) -> str:
         """The commit that last changed ``path``."""

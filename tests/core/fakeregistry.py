@@ -8,7 +8,7 @@ from ggufhub.sources.oci_names import parse_oci_name
 from ggufhub.sources.registry import RegistrySource
 from ggufhub.sources.registry_names import parse_registry_name
 from tests.core.httpkit import QUICK
-from tests.core.rangeserver import LOOPBACK, Behaviour, Handler, RangeServer
+from tests.core.rangeserver import LOOPBACK, Behaviour, Handler, RangeServer, fixed
 
 IMAGE = "application/vnd.ollama.image."
 DOCKER = "application/vnd.docker.ai."
@@ -74,9 +74,8 @@ class FakeRegistry:
     def put(self, manifest: Any, media_type: str = OCI_MANIFEST, **extra: Any) -> dict[str, Any]:
         """Serve ``manifest`` under its digest; the entry for it in an index."""
         data = json.dumps(manifest).encode()
-        route: Behaviour = lambda handler, _: handler.answer(200, data)  # noqa: E731
         place = f"{self._prefix}/manifests/sha256:{_digest(data)}"
-        self.registry.behaviours[place] = self._guarded(route)
+        self.registry.behaviours[place] = self._guarded(fixed(200, data))
         return {**self.layer(media_type, data), **extra}
 
     def layer(self, media_type: str, data: bytes) -> dict[str, Any]:

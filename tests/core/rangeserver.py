@@ -165,6 +165,23 @@ class RangeServer:
         return [request.headers["range"].removeprefix("bytes=") for request in self.requests]
 
 
+class OnOneServer:
+    """A service made of one ``server``, with which it starts and ends."""
+
+    server: RangeServer
+
+    def __enter__(self) -> Self:
+        self.server.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.server.__exit__(*error)
+
+    @property
+    def endpoint(self) -> str:
+        return self.server.url("").rstrip("/")
+
+
 # Behaviours: each answers one request.
 
 
@@ -231,13 +248,18 @@ def in_blocks(block: int) -> Behaviour:
     return serve
 
 
-def reset(handler: Handler, data: bytes) -> None:
-    """Promise the range, send half of it, and reset the connection instead of closing it."""
+def _half(handler: Handler, data: bytes) -> None:
+    """Promise the range and send half of it."""
     first, last = handler.wanted(len(data))
     length = last - first + 1
     span = f"bytes {first}-{last}/{len(data)}"
     handler.start(206, **{"Content-Range": span, "Content-Length": str(length)})
     handler.put(data[first : first + length // 2])
+
+
+def reset(handler: Handler, data: bytes) -> None:
+    """Send half of the range, and reset the connection instead of closing it."""
+    _half(handler, data)
     linger = struct.pack("ii", 1, 0)  # on, for no time: the kernel sends RST and forgets the rest
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
     handler.hang_up()
@@ -312,12 +334,8 @@ def endless_chunk(handler: Handler, data: bytes) -> None:
 
 
 def truncated(handler: Handler, data: bytes) -> None:
-    """Promise the range, send half of it, hang up."""
-    first, last = handler.wanted(len(data))
-    length = last - first + 1
-    span = f"bytes {first}-{last}/{len(data)}"
-    handler.start(206, **{"Content-Range": span, "Content-Length": str(length)})
-    handler.put(data[first : first + length // 2])
+    """Send half of the range, and hang up."""
+    _half(handler, data)
     handler.hang_up()
 
 

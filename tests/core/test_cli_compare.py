@@ -143,6 +143,14 @@ def test_weights_are_compared_where_both_were_read() -> None:
     assert compare(before, before)["same"]
 
 
+def test_of_two_tensors_with_one_name_the_first_counts() -> None:
+    data = Gguf().key("general.architecture", "llama").tensor("a", (33,), 2).tensor("a", (32,))
+    model = report(data.build(), depth=FULL).document
+    assert ["data" in row for row in model["tensors"]] == [False, True]
+    document = compare(model, model)
+    assert document["same"] and document["weights"] is None
+
+
 def test_weights_are_not_compared_by_headers() -> None:
     document = compared(weighed(a=1), weighed(a=2))
     assert document["same"] and document["weights"] is None

@@ -1,9 +1,8 @@
 """`--server` against servers that are no ggufhub server: the command says so, and ends with 4."""
 
 import http.client
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from ggufhub.cli import main
 from ggufhub.cli.exchange import Answer
 from ggufhub.errors import ServerError
 from ggufhub.rules.model_samples import llama
+from tests.core.scripted import Answered, scripted_server
 
-Answered = tuple[int, dict[str, str], bytes]
 Answers = dict[str, Answered]
 
 CREATED: Answered = (201, {}, b'{"id": "u"}')
@@ -23,34 +22,15 @@ STORED: Answered = (204, {"Upload-Offset": str(1 << 40)}, b"")
 @pytest.fixture
 def serve() -> Iterator[Callable[[Answers], str]]:
     """Starts a server that answers by the first part of the path."""
-    servers = []
+    with ExitStack() as servers:
 
-    def start(answers: Answers) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def answer(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                place = f"{self.command} {self.path.split('/')[3].partition('?')[0]}"
-                status, headers, body = answers[place]
-                self.send_response(status)
-                for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
+        def start(answers: Answers) -> str:
+            def script(method: str, path: str) -> Answered:
+                return answers[f"{method} {path.split('/')[3].partition('?')[0]}"]
 
-            do_GET = do_POST = do_PATCH = do_HEAD = answer
+            return servers.enter_context(scripted_server(script))
 
-            def log_message(self, *_: object) -> None:
-                """Keep quiet."""
-
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield start
 
 
 def state(text: str) -> Answered:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -57,8 +58,39 @@ def test_packed_strings_are_paged_and_searched(order: ByteOrder) -> None:
     assert packed.count == 10_003
     assert codec.page(chunks, "string", packed.count, 4_094, 4) == words[4_094:4_098]
     assert codec.page(chunks, "string", packed.count, 10_001, 50)[1]["why"] == "utf8"
-    total, hits = codec.search(chunks, "string", packed.count, "WORD999", 0, 5)
+    total, hits = codec.search(packed.chunks, "string", "WORD999", 0, 5)
     assert (total, hits) == (11, [(999, "word999"), *((9990 + n, f"word999{n}") for n in range(4))])
+
+
+PIECES = [b"", b"a", b"A", b"aa", b"Tide", b"tid", b"e", b"\xc3\x89", b"\xc3", b"\0", b"riptide"]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(PIECES), max_size=3).map(b"".join), min_size=1, max_size=40),
+    st.sampled_from(["a", "aa", "aaa", "AAAA", "tide", "tidee", "\u00c9", "e", "", "\0"]),
+    st.integers(0, 5),
+    st.integers(0, 5),
+)
+def test_a_search_finds_what_looking_at_each_string_finds(
+    words: list[bytes], query: str, start: int, limit: int
+) -> None:
+    array = read(Gguf().array("x", ValueType.STRING, list(words)).build()).array("x")
+    assert array is not None
+    wanted = query.encode().lower()
+    every = [
+        (at, codec.safe_bytes(word)) for at, word in enumerate(words) if wanted in word.lower()
+    ]
+    found = codec.search(pack(array).chunks, "string", query, start, limit)
+    assert found == (len(every), every[start : start + limit])
+
+
+def test_matches_across_two_strings_cost_nothing() -> None:
+    """Each of these strings ends where a match of the query runs on into the next."""
+    array = read(Gguf().array("x", ValueType.STRING, ["a" * 30] * 4096).build()).array("x")
+    assert array is not None
+    began = time.process_time()
+    assert codec.search(pack(array).chunks * 16, "string", "a" * 2000, 0, 5) == (0, [])
+    assert time.process_time() - began < 0.2  # 10 ms; 400 ms where each string is tried
 
 
 def test_packed_numbers_keep_their_values_in_both_orders() -> None:
@@ -76,7 +108,7 @@ def test_packed_numbers_keep_their_values_in_both_orders() -> None:
 
 def test_numbers_are_found_as_they_are_written() -> None:
     packed = codec.pack_numbers(np.array([1, 22, 2, 22], "<i4"), "int32")
-    assert codec.search(packed.chunks.__getitem__, "int32", 4, "22", 0, 9)[1] == [(1, 22), (3, 22)]
+    assert codec.search(packed.chunks, "int32", "22", 0, 9)[1] == [(1, 22), (3, 22)]
 
 
 def test_documents_round_trip() -> None:

@@ -317,14 +317,18 @@ def test_a_weak_etag_of_the_same_content_is_no_change() -> None:
 
 @pytest.mark.parametrize("name", ["x-goog-generation", "x-ms-version-id"])
 def test_versions_of_object_stores(name: str) -> None:
-    behaviour = lambda handler, data: handler.serve(data, **{name: "17"})  # noqa: E731
-    with serve(behaviour) as server, open_url(server.url("a.gguf")) as source:
+    def versioned(handler: Handler, data: bytes) -> None:
+        handler.serve(data, **{name: "17"})
+
+    with serve(versioned) as server, open_url(server.url("a.gguf")) as source:
         assert source.identity.notes == ("The store calls this version 17.",)
 
 
 def test_an_unversioned_bucket_tells_no_version() -> None:
-    behaviour = lambda handler, data: handler.serve(data, **{"x-amz-version-id": "null"})  # noqa: E731
-    with serve(behaviour) as server, open_url(server.url("a.gguf")) as source:
+    def unversioned(handler: Handler, data: bytes) -> None:
+        handler.serve(data, **{"x-amz-version-id": "null"})
+
+    with serve(unversioned) as server, open_url(server.url("a.gguf")) as source:
         assert source.identity.notes == ()
 
 
@@ -392,7 +396,10 @@ def test_an_expired_redirect_is_asked_for_again() -> None:
 def test_another_delivery_host_of_the_same_file(digest: str, size: int, changed: bool) -> None:
     """Its ETag is another one, but the hub's digest tells that the file is the same."""
     expired = rangeserver.fixed(403, b"expired")
-    other = lambda handler, data: handler.serve(data[:size], ETag='"other"')  # noqa: E731
+
+    def other(handler: Handler, data: bytes) -> None:
+        handler.serve(data[:size], ETag='"other"')
+
     with serve(rangeserver.good, expired) as first, serve(other) as second:
         hops = (
             rangeserver.redirect(first.url("a.gguf"), X_Linked_Etag=f'"{"ab" * 32}"'),

@@ -112,7 +112,7 @@ def test_interleaved_strings_and_scores_are_packed_exactly() -> None:
     chunks = strings.chunks.__getitem__
     assert codec.page(chunks, "string", 5000, 0, 5000) == tokens
     assert codec.page(scores.chunks.__getitem__, "float32", 5000, 4990, 1) == [2495.0]
-    assert codec.search(chunks, "string", 5000, tokens[4999], 0, 10)[1][0][1] == tokens[4999]
+    assert codec.search(strings.chunks, "string", tokens[4999], 0, 10)[1][0][1] == tokens[4999]
 
 
 def test_packing_does_not_depend_on_the_gaps() -> None:

@@ -18,6 +18,7 @@ from ggufhub.estimate.placement import (
     most_offloaded,
     place,
 )
+from ggufhub.report.render.memory import fit_text
 from ggufhub.rules.model_samples import llama, llama_keys
 from tests.core.reading import report
 
@@ -101,6 +102,8 @@ def test_a_cache_without_a_formula_has_no_place() -> None:
     fit = fit_document(document(data), Setting(256), Placement(), limit=GIB)
     assert fit is not None
     assert fit["places"] is fit["total"] is fit["quants"] is fit["largest_context"] is None
+    text = fit_text(fit)
+    assert "Whether it fits into 1.00 GiB is unknown." in text and "No context" not in text
 
 
 @pytest.mark.parametrize(
@@ -160,6 +163,14 @@ def test_the_command_tells_what_fits(path: Path, capsys: pytest.CaptureFixture[s
     assert "device 2" in text and "flash attention off" in text
 
 
+def test_a_part_that_cannot_be_read_is_not_taken_for_nothing(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent = str(path.with_name("absent.gguf"))
+    assert main(["show", str(path), "--memory", "--mmproj", absent]) == 2
+    assert "absent.gguf cannot be read: There is no file" in capsys.readouterr().err
+
+
 def test_without_options_it_is_the_table(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cache type" in shown(capsys, str(path), "--memory")
 
@@ -187,3 +198,17 @@ def test_hashes_as_the_reference_tool_prints_them(
     assert "STR051" not in capsys.readouterr().out
     assert text.splitlines()[-1].startswith("uuid      ")
     assert main(["show", str(path) + "x", "--hashes"]) == 3
+
+
+def test_no_hashes_of_a_part(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They would be taken for a manifest of the whole."""
+    shard, cut, text = (
+        path.with_name(name) for name in ("m-00001-of-00002.gguf", "cut.gguf", "text.gguf")
+    )
+    shard.write_bytes(path.read_bytes())
+    cut.write_bytes(path.read_bytes()[:-64])
+    text.write_bytes(b"no model at all" * 100)
+    for one in (shard, cut, text):
+        assert main(["show", str(one), "--hashes"]) == 3
+        told = capsys.readouterr()
+        assert told.out == "" and told.err.startswith("ggufhub: ")

@@ -59,6 +59,13 @@ def test_a_small_tensor_is_its_own_sample(name: str, order: ByteOrder) -> None:
     assert sample == sampling.Sample(5, 1.3, pytest.approx(3.458323), -2.0, 8.0, 2)
 
 
+@pytest.mark.filterwarnings("error")
+def test_sums_beyond_the_largest_double_are_no_warning() -> None:
+    values = np.full(32, 1.7e308)
+    _, sample = seen("F64", stored("F64", values), 32)
+    assert sample.mean == np.inf and sample.most == 1.7e308
+
+
 def test_what_cannot_be_dequantised_has_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     data = stored("Q8_0", NORMAL)
     assert seen("Q8_0", data, 1024, ByteOrder.BIG)[1] is None

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import time
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from ggufhub.integrity.signatures import (
     PREDICATE_TYPE,
     STATEMENT_TYPE,
     Resource,
+    Signed,
     parse_bundle,
 )
 from ggufhub.limits import FULL
@@ -72,6 +74,15 @@ def test_what_was_signed() -> None:
     assert signed.about("x.json") is None
     assert signed.names == ["m.gguf", "sub/x.json"]
     assert signed.covers(".git/config") and signed.covers("m.gguf") and not signed.covers("y")
+    assert signed.covers(".git") and not signed.covers(".gitignore") and not signed.covers("sub")
+
+
+def test_many_files_beside_many_signed_ones_take_no_time() -> None:
+    resources = [Resource(f"{n}.bin", "sha256", "") for n in range(16_000)]
+    signed = Signed(resources, method="files", ignored=[f"folder{n}" for n in range(16_000)])
+    began = time.monotonic()
+    assert not any(signed.covers(f"{n}.txt") for n in range(10_000))
+    assert time.monotonic() - began < 5
 
 
 def test_pieces_of_files_are_no_digest_of_a_file() -> None:

@@ -99,6 +99,22 @@ def test_a_short_array_needs_no_stored_chunks(tmp_path: Path) -> None:
     assert found["items"] == [[3, "token3"]]
 
 
+def test_elements_of_an_array_are_picked_by_index(
+    vocabulary: Report, django_assert_num_queries: Any
+) -> None:
+    selectors.document(vocabulary)
+    wanted = [9_999, 0, 4_096, 4_095, 10_000, 3]
+    with django_assert_num_queries(2):
+        found = selectors.array_elements(vocabulary, TOKENS, wanted)
+    assert found == {index: f"token{index}" for index in wanted if index < 10_000}
+
+
+def test_elements_of_a_short_array_and_of_none(tmp_path: Path) -> None:
+    report = rows.finished_vocabulary(tmp_path, count=10)
+    assert selectors.array_elements(report, TOKENS, [9, 10]) == {9: "token9"}
+    assert selectors.array_elements(report, "general.name", [0]) == {}
+
+
 def test_keys_are_found_by_name_and_by_text(vocabulary: Report) -> None:
     by_name = selectors.metadata(vocabulary, q="GENERAL.NAME")
     by_text = selectors.metadata(vocabulary, q="sample vocab")

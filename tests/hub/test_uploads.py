@@ -171,3 +171,9 @@ def test_only_what_nobody_needs_is_pruned() -> None:
     assert set(Upload.objects.all()) == {needed, fresh}
     assert not forgotten.path.exists() and not orphan.exists()
     assert needed.path.exists() and fresh.path.exists()
+
+
+def test_a_file_that_goes_meanwhile_stops_no_pruning(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = [settings.UPLOAD_DIR / "moved-by-a-form.upload"]
+    monkeypatch.setattr(type(settings.UPLOAD_DIR), "iterdir", lambda _: iter(listed))
+    assert uploads.prune() == 0

@@ -6,33 +6,19 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from ggufhub.hub import audits, queue
+from ggufhub.hub import audits
 from ggufhub.hub.audit_models import Audit, Schedule
-from ggufhub.hub.models import Inspection, State
 from ggufhub.rules.model_samples import llama
 from tests.audit.kit import write
+from tests.audit.service import run, send_nothing
 from tests.viewer.page import Page
-from workers import audit as tasks
-from workers.inspect import inspect
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
 def no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("send_audits", "send_audit_step"):
-        monkeypatch.setattr(queue, name, lambda *_: True)
-    monkeypatch.setattr(queue, "send_many", lambda rows: [key for key, _ in rows])
-
-
-def run(audit: Audit) -> Audit:
-    for _ in range(4):
-        tasks.advance(audit)
-        tasks.audit_step(str(audit.pk))
-        for key in Inspection.objects.filter(state=State.QUEUED).values_list("pk", flat=True):
-            inspect(str(key))
-        audit.refresh_from_db()
-    return audit
+    send_nothing(monkeypatch)
 
 
 @pytest.fixture
@@ -109,6 +95,26 @@ def test_filters_are_links_that_can_be_shared(client: Client, folder: Path) -> N
     assert "bad.gguf" in table
     assert "m-F32.gguf" not in table
     assert "No model matches." in page(client, f"/audits/{audit.pk}/?q=absent")
+
+
+@pytest.mark.parametrize("name", ["q", "verdict", "rule", "sort"])
+def test_a_filter_that_holds_nul_finds_nothing_or_is_ignored(
+    client: Client, folder: Path, name: str
+) -> None:
+    """PostgreSQL refuses the question."""
+    text = page(client, f"/audits/{run(begin(folder)).pk}/?{name}=%00")
+    assert ("No model matches." in text) is (name != "sort")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"globs": "a\0"}, {"tags": "\0"}, {"globs": "x" * 256}, {"globs": "*a " * 51}],
+)
+def test_a_filter_has_bounds(client: Client, fields: dict[str, str]) -> None:
+    answer = client.post("/audits/begin", {"source": "hf://org/repo", **fields})
+    assert answer.status_code == 400
+    assert "A filter has at most 50" in answer.content.decode()
+    assert not Audit.objects.exists()
 
 
 def test_what_changed_is_shown(client: Client, folder: Path) -> None:

@@ -68,6 +68,16 @@ def test_json_replaces_the_rows_and_comes_back(
     assert "<script>1" not in page.html.replace("&lt;", "")
 
 
+def test_what_no_text_field_holds_comes_back_as_json(
+    client: Client, get: Get, chat: Inspection
+) -> None:
+    """Half a character: JSON can say it, a page cannot."""
+    place = sent(client, chat, messages='[{"role": "user", "content": "a\\ud800\\u0000"}]')
+    page = get(place)
+    assert "a\\ud800\\u0000" in page.one("textarea", name="messages").text
+    assert not any(area.text for area in page.all("textarea", name="content"))
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ggufhub.hub.gauges import QUEUES
+from ggufhub.hub.queue import QUEUES
 from tests.faults.processes import ROOT
 from tests.faults.topology import COMPOSE, services
 

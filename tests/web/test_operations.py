@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from ggufhub.hub import gauges, tokens
+from ggufhub.hub import gauges, queue, tokens
 from ggufhub.hub.models import Inspection, State
 from ggufhub.web import alive, heartbeat, log, metrics
 from ggufhub.web.redis_client import connect
@@ -115,7 +115,7 @@ def test_ready_when_a_worker_lives_and_not_when_it_died(
 ) -> None:
     wait_for(lambda: client.get("/readyz").status_code == 200)
     redis = connect(f"redis+socket://{BROKER_SOCKET}")
-    assert set(heartbeat.served(redis)) >= set(gauges.QUEUES)
+    assert set(heartbeat.served(redis)) >= set(queue.QUEUES)
     (key,) = redis.scan_iter(match=f"{heartbeat.PREFIX}*")
     assert 0 < redis.ttl(key) <= heartbeat.FADES_SECONDS
     live_worker.kill()
@@ -212,6 +212,19 @@ def test_a_traceback_is_one_json_line() -> None:
 
     (line,) = lines("json", act)
     assert "ValueError: why" in json.loads(line)["traceback"]
+
+
+def test_an_exception_forges_no_line() -> None:
+    def act(logger: logging.Logger) -> None:
+        try:
+            raise ValueError(HOSTILE)
+        except ValueError:
+            logger.exception("failed")
+
+    first, *further = lines("text", act)
+    assert first.endswith("failed")
+    assert all(line.startswith("    ") and line.isprintable() for line in further)
+    assert any(line.startswith("    2026 ERROR root forged") for line in further)
 
 
 @pytest.mark.django_db(transaction=True)

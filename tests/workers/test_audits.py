@@ -11,11 +11,12 @@ from django.utils import timezone
 from ggufhub.audit.hosts import TRIES
 from ggufhub.hub import audit_selectors, audit_steps, audits, queue, services
 from ggufhub.hub.audit_models import Audit, AuditItem, AuditState, ItemState, Place, Schedule
-from ggufhub.hub.models import Inspection, Report, State
+from ggufhub.hub.models import Inspection, Report
 from ggufhub.hub.reconcile import DRAINED_AFTER, reconcile
 from ggufhub.rules.model_samples import llama
 from tests.audit.fakeorg import FakeOrganisation
 from tests.audit.kit import write
+from tests.audit.service import run, send_nothing, step
 from tests.core.rangeserver import RangeServer
 from tests.live import Broker, LiveWorker, wait_for
 from workers import audit as tasks
@@ -29,32 +30,11 @@ MODEL = llama()
 @pytest.fixture(autouse=True)
 def no_messages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here the steps are called by hand; inspections are too where there is no broker."""
-    for name in ("send_audits", "send_audit_step"):
-        monkeypatch.setattr(queue, name, lambda *_: True)
-    if "broker" not in request.fixturenames:
-        monkeypatch.setattr(queue, "send_many", lambda rows: [key for key, _ in rows])
+    send_nothing(monkeypatch, inspections="broker" in request.fixturenames)
 
 
 def begin(**fields: Any) -> Audit:
     return audits.start(None, audits.order(**fields))
-
-
-def step(audit: Audit) -> None:
-    """A round, the long step if one is due, and every inspection that is queued."""
-    audit.refresh_from_db()
-    tasks.advance(audit)
-    tasks.audit_step(str(audit.pk))
-    for key in Inspection.objects.filter(state=State.QUEUED).values_list("pk", flat=True):
-        inspect(str(key))
-    audit.refresh_from_db()
-
-
-def run(audit: Audit, rounds: int = 12) -> Audit:
-    for _ in range(rounds):
-        step(audit)
-        if audit.is_final:
-            return audit
-    raise AssertionError(f"not final after {rounds} rounds: {audit.state}")
 
 
 def links(server: RangeServer, names: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from tests import rows
 from tests.builders import small_model
 from tests.live import Broker
 from workers import hooks
-from workers.app import QUEUES, app
+from workers.app import app
 
 pytestmark = pytest.mark.django_db
 
@@ -248,6 +248,6 @@ def test_old_deliveries_are_forgotten(receiver: Receiver, webhook: Webhook) -> N
 def test_news_never_waits_behind_inspections(broker: Broker, webhook: Webhook) -> None:
     webhooks.ping(webhook)
     with broker.client() as client:
-        lengths = {name: client.llen(name) for name in QUEUES}
-    assert lengths == {**dict.fromkeys(QUEUES, 0), "hooks": 1}
+        lengths = {name: client.llen(name) for name in queue.QUEUES}
+    assert lengths == {**dict.fromkeys(queue.QUEUES, 0), "hooks": 1}
     assert app.conf.task_routes[queue.DELIVER] == {"queue": "hooks"}

@@ -1,5 +1,6 @@
 """One report for a file that is still the same, and its header judged by newer rules."""
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -248,6 +249,17 @@ def test_a_header_larger_than_may_be_kept_is_not(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(headers.NotKept):
         selectors.header_bytes(row, 0, 1)
     assert not upload().reused
+
+
+def test_a_report_needs_no_room_for_its_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: Any) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr("workers.recording.tempfile.mkstemp", full)
+    row = upload()
+    assert row.state == State.DONE
+    with pytest.raises(headers.NotKept):
+        selectors.header_bytes(row, 0, 1)
 
 
 def test_what_was_deleted_is_never_found() -> None:

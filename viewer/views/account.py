@@ -12,11 +12,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from ggufhub.errors import UsageError
 from ggufhub.hub import budgets, tokens
-from ggufhub.hub.budgets import Turn
 from viewer.paging import whole_number
 from viewer.views.common import private
-
-TOO_MANY = 429
+from viewer.views.turns import refused, slow_down, too_many
 
 
 class SignIn(LoginView):
@@ -46,8 +44,8 @@ def token_list(request: HttpRequest) -> HttpResponse:
     """The user's tokens; a POST makes one, whose text is on this answer and nowhere else."""
     if request.method != "POST":
         return _token_page(request)
-    turn = budgets.take(budgets.CREATE_TOKEN, budgets.caller(request.user, ""))
-    if turn is not None and not turn.allowed:
+    turn = refused(request, budgets.CREATE_TOKEN)
+    if turn is not None:
         return slow_down(_token_page(request, error=too_many(turn)), turn)
     asked = request.POST
     try:
@@ -68,18 +66,6 @@ def token_revoke(request: HttpRequest, token_id: str) -> HttpResponse:
     """From now on the token opens nothing."""
     tokens.revoke(get_object_or_404(tokens.of(request.user), pk=token_id))
     return redirect("viewer:tokens")
-
-
-def too_many(turn: Turn) -> str:
-    """What a page says to somebody who asks too often."""
-    return f"At most {turn.budget.most} a minute. Try again in {turn.wait} seconds."
-
-
-def slow_down(answer: HttpResponse, turn: Turn) -> HttpResponse:
-    """``answer`` as a refusal that says when to come back."""
-    answer.status_code = TOO_MANY
-    answer["Retry-After"] = str(turn.wait)
-    return answer
 
 
 def _token_page(

@@ -12,11 +12,12 @@ from ggufhub.audit.render.formats import AUDIT_FORMATS
 from ggufhub.errors import GgufHubError
 from ggufhub.hub import audit_selectors, audits, budgets
 from ggufhub.hub.audit_models import Audit, Schedule
+from ggufhub.report.codec import safe_text
 from viewer import quants
 from viewer.paging import Page, whole_number
-from viewer.views.account import TOO_MANY, too_many
 from viewer.views.common import owner, private
 from viewer.views.inspections import STOP_POLLING
+from viewer.views.turns import refused, slow_down, too_many
 
 RECENT = 30
 ROWS = 100
@@ -36,13 +37,9 @@ def audit_list(request: HttpRequest) -> HttpResponse:
 def audit_begin(request: HttpRequest) -> HttpResponse:
     """Begin an audit and go to its page; what makes no sense comes back with the reason."""
     asked = request.POST
-    turn = budgets.take(
-        budgets.SUBMIT, budgets.caller(request.user, request.META.get("REMOTE_ADDR", ""))
-    )
-    if turn is not None and not turn.allowed:
-        answer = _list(request, error=too_many(turn), status=TOO_MANY)
-        answer["Retry-After"] = str(turn.wait)
-        return answer
+    turn = refused(request, budgets.SUBMIT)
+    if turn is not None:
+        return slow_down(_list(request, error=too_many(turn)), turn)
     wanted = {
         name: value.split() for name in ("globs", "tags") if (value := asked.get(name, "").strip())
     }
@@ -81,7 +78,9 @@ def _find(request: HttpRequest, audit_id: UUID) -> Audit:
 def audit(request: HttpRequest, audit_id: UUID) -> HttpResponse:
     """Progress, findings about the repository, the matrix of models and checks, what changed."""
     row = _find(request, audit_id)
-    asked = {name: request.GET.get(name, "")[:500] for name in ("q", "verdict", "rule", "sort")}
+    filters = ("q", "verdict", "rule", "sort")
+    # As paths are stored: PostgreSQL refuses a question that holds NUL.
+    asked = {name: safe_text(request.GET.get(name, "")[:500]) for name in filters}
     rows = audit_selectors.models(row, **asked)
     start = whole_number(request.GET.get("start")) or 0
     items = list(rows[start : start + ROWS])
@@ -94,7 +93,7 @@ def audit(request: HttpRequest, audit_id: UUID) -> HttpResponse:
         "progress": audit_selectors.progress(row),
         "head": head,
         "about": _by_rule(head["findings"]),
-        "changes": _changes(row),
+        "changes": _changes(head["changes"]),
         "rules": rules,
         "columns": columns,
         "matrix": [(item, [found[item.pk].get(rule, "") for rule in columns]) for item in items],
@@ -128,9 +127,8 @@ def _families(row: Audit) -> list[tuple[str, Any]]:
     return audit_selectors.families(row) if row.is_final else []
 
 
-def _changes(row: Audit) -> list[dict[str, Any]] | None:
+def _changes(told: dict[str, Any] | None) -> list[dict[str, Any]] | None:
     """What changed, as lists with a title; None where there is nothing to compare with."""
-    told = audit_selectors.head(row)["changes"]
     if told is None:
         return None
     titles = {

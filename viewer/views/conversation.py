@@ -13,11 +13,12 @@ from ggufhub.errors import UsageError
 from ggufhub.hub import budgets, renders
 from ggufhub.hub.models import Inspection
 from ggufhub.hub.render_models import RenderJob
+from ggufhub.report.codec import safe_text
 from ggufhub.templating.facts import DEFAULT
 from viewer import paths
-from viewer.views.account import slow_down, too_many
 from viewer.views.common import get_inspection, private
 from viewer.views.inspections import STOP_POLLING
+from viewer.views.turns import refused, slow_down, too_many
 
 ROLES = ("system", "user", "assistant")
 TURNS = ("system", "user", "assistant", "user")
@@ -69,9 +70,12 @@ def _asked(request: HttpRequest, row: Inspection) -> RenderJob | None:
 
 
 def _is_plain(messages: list[dict[str, Any]]) -> bool:
-    """Whether the rows of the form can say all of it."""
+    """Whether the rows of the form can say all of it: no field holds NUL or half a character."""
     return all(
-        set(one) == {"role", "content"} and one["role"] in ROLES and isinstance(one["content"], str)
+        set(one) == {"role", "content"}
+        and one["role"] in ROLES
+        and isinstance(one["content"], str)
+        and safe_text(one["content"]) == one["content"]
         for one in messages
     )
 
@@ -90,10 +94,8 @@ def conversation(request: HttpRequest, inspection_id: UUID) -> HttpResponse:
     row = get_inspection(request, inspection_id)
     if not hasattr(row, "report"):
         raise Http404("There is no report.")
-    turn = budgets.take(
-        budgets.SUBMIT, budgets.caller(request.user, request.META.get("REMOTE_ADDR", ""))
-    )
-    if turn is not None and not turn.allowed:
+    turn = refused(request, budgets.SUBMIT)
+    if turn is not None:
         return slow_down(_problem(request, row, too_many(turn)), turn)
     name = request.POST.get("template", DEFAULT)
     try:
@@ -148,7 +150,7 @@ def conversation_status(request: HttpRequest, inspection_id: UUID, job_id: UUID)
         job = renders.find(row.report, job_id)
     except RenderJob.DoesNotExist:
         raise Http404("There is no such conversation.") from None
-    final = job.done or _is_late(job)
-    context = {"job": job, "late": _is_late(job)}
-    code = STOP_POLLING if final else 200
+    late = _is_late(job)
+    context = {"job": job, "late": late}
+    code = STOP_POLLING if job.done or late else 200
     return private(render(request, "viewer/_rendering.html", context, status=code))

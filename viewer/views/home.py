@@ -6,8 +6,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from ggufhub.errors import GgufHubError
 from ggufhub.hub import budgets, selectors, services
-from viewer.views.account import slow_down, too_many
 from viewer.views.common import owner, private
+from viewer.views.turns import refused, slow_down, too_many
 
 RECENT = 20
 
@@ -24,10 +24,8 @@ def submit(request: HttpRequest) -> HttpResponse:
     link = request.POST.get("link", "").strip()
     if not link:
         return _home(request, error="Paste a link to a file first.", status=400)
-    turn = budgets.take(
-        budgets.SUBMIT, budgets.caller(request.user, request.META.get("REMOTE_ADDR", ""))
-    )
-    if turn is not None and not turn.allowed:
+    turn = refused(request, budgets.SUBMIT)
+    if turn is not None:
         return slow_down(_home(request, link=link, error=too_many(turn)), turn)
     try:
         row = services.submit_url(owner=owner(request), url=link)

@@ -8,7 +8,6 @@ from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection, Report
 from ggufhub.rules.vocabulary import UNSET
 from viewer import paths
-from viewer.arrays import elements_at
 from viewer.paging import Page, whole_number
 from viewer.present import TOKENS, first_by_key, has_vocabulary, is_array
 from viewer.tokens import kind_name, readable, special_ids
@@ -56,7 +55,7 @@ def _find(report: Report, q: str, start: int) -> tuple[list[tuple[int, Any]], in
     total = found["total"]
     by_id = whole_number(q, None)
     if by_id is not None and start == 0 and by_id < found["count"]:
-        named = elements_at(report, TOKENS, [by_id])
+        named = selectors.array_elements(report, TOKENS, [by_id])
         pairs = [*named.items(), *(pair for pair in pairs if pair[0] != by_id)]
         total = max(total, len(pairs))
     return pairs, total, found["count"]
@@ -64,7 +63,7 @@ def _find(report: Report, q: str, start: int) -> tuple[list[tuple[int, Any]], in
 
 def _rows(report: Report, pairs: list[tuple[int, Any]], model: str) -> list[dict[str, Any]]:
     ids = [index for index, _ in pairs]
-    kinds, scores = (elements_at(report, key, ids) for key in (_KINDS, _SCORES))
+    kinds, scores = (selectors.array_elements(report, key, ids) for key in (_KINDS, _SCORES))
     rows = []
     for index, token in pairs:
         text = _text(token)
@@ -80,7 +79,9 @@ def _specials(row: Inspection, metadata: list[dict[str, Any]], count: int) -> li
     """Each ``…_token_id`` key with the text of the token it names: None outside the list, and
     where the key says that there is none."""
     named = special_ids(metadata)[:MOST_SPECIALS]
-    tokens = elements_at(row.report, TOKENS, [one["id"] for one in named if 0 <= one["id"] < count])
+    tokens = selectors.array_elements(
+        row.report, TOKENS, [one["id"] for one in named if 0 <= one["id"] < count]
+    )
     return [
         special
         | {

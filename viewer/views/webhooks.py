@@ -12,8 +12,8 @@ from ggufhub.errors import GgufHubError
 from ggufhub.hub import budgets, webhooks
 from ggufhub.hub.models import Webhook
 from viewer.paging import Page, whole_number
-from viewer.views.account import slow_down, too_many
 from viewer.views.common import owner, private
+from viewer.views.turns import refused, slow_down, too_many
 
 ROWS = 50
 
@@ -76,10 +76,8 @@ def webhook_act(request: HttpRequest, webhook_id: UUID, action: str) -> HttpResp
 
 
 def _ping(request: HttpRequest, row: Webhook) -> HttpResponse:
-    turn = budgets.take(
-        budgets.PING, budgets.caller(request.user, request.META.get("REMOTE_ADDR", ""))
-    )
-    if turn is not None and not turn.allowed:
+    turn = refused(request, budgets.PING)
+    if turn is not None:
         return slow_down(_page(request, row, error=too_many(turn)), turn)
     webhooks.ping(row)
     return redirect("viewer:webhook", row.pk)

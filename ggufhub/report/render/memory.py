@@ -59,9 +59,11 @@ def _limit(fit: dict[str, Json]) -> Iterator[str]:
     if fit["limit"] is None:
         return
     limit = f"{fit['limit'] / _GIB:.2f} GiB"
-    fits = fit["total"] is not None and fit["total"] <= fit["limit"]
     yield ""
-    yield f"It {'fits' if fits else 'does not fit'} into {limit}."
+    if fit["total"] is None:
+        yield f"Whether it fits into {limit} is unknown."
+        return
+    yield f"It {'fits' if fit['total'] <= fit['limit'] else 'does not fit'} into {limit}."
     largest = fit["largest_context"]
     yield "No context fits." if largest is None else f"Largest context that fits: {largest:,}."
     quants = fit["quants"] or []

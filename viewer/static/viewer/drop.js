@@ -3,7 +3,7 @@ import { Control } from "./control.js";
 import { keepDigests, sha256 } from "./hash.js";
 import { dropped, models } from "./models.js";
 import { megabytes } from "./numbers.js";
-import { forget, unfinished } from "./remembered.js";
+import { unfinished } from "./remembered.js";
 import { left, line } from "./sending.js";
 import { Upload, reason } from "./tus.js";
 
@@ -149,6 +149,8 @@ document.addEventListener("drop", (event) => {
   zone.classList.remove("over");
   if (!input.disabled && event.dataTransfer.files.length) sendAll(dropped(event.dataTransfer));
 });
-for (const one of unfinished()) left(list, one, megabytes, forget);
-if (unfinished().length) form.elements.depth.value = "all";
+for (const one of unfinished()) {
+  left(list, one);
+  form.elements.depth.value = "all";
+}
 form.hidden = false;

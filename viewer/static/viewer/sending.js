@@ -1,4 +1,6 @@
 // The list of what is being sent: a line per model, with its state, a bar and its buttons.
+import { megabytes } from "./numbers.js";
+import { forget } from "./remembered.js";
 import { visible } from "./text.js";
 
 function make(tag, properties = {}) {
@@ -55,10 +57,10 @@ export function line(list, title) {
 }
 
 // What was not finished before the page was left, with a way to forget it.
-export function left(list, { name, size, print }, sizes, forget) {
+export function left(list, { name, size, print }) {
   const row = make("li");
   const note = make("span", { className: "dim" });
-  note.textContent = `${sizes(size)}, not finished: drop the file again and it goes on`;
+  note.textContent = `${megabytes(size)}, not finished: drop the file again and it goes on`;
   const drop = button("Forget", () => {
     forget(print);
     row.remove();
