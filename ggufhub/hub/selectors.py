@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from ggufhub.hub import headers
-from ggufhub.hub.models import ArrayBlob, ArrayChunk, Inspection, Report, Upload
+from ggufhub.hub.models import ArrayBlob, ArrayChunk, Inspection, Report, State, Upload
 from ggufhub.hub.owners import owned
 from ggufhub.report import codec
 
@@ -42,6 +42,15 @@ def recent(user: Any, limit: int) -> list[Inspection]:
 def get_inspection(user: Any, id: UUID | str) -> Inspection:
     """One inspection with its report joined; ``Inspection.DoesNotExist`` if hidden."""
     return visible(user).get(pk=id)
+
+
+def ahead(row: Inspection) -> int | None:
+    """How many rows of the same lane have waited longer for a worker than ``row``; None unless a
+    worker is all it waits for."""
+    if row.state != State.QUEUED or row.needs or row.not_before:
+        return None
+    waiting = Inspection.objects.filter(state=State.QUEUED, lane=row.lane, needs_until=None)
+    return waiting.filter(created__lt=row.created).count()
 
 
 @lru_cache(maxsize=16)

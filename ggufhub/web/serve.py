@@ -106,7 +106,7 @@ def _children(settings: Any, lock: int) -> Iterator[Child]:
     shared: dict[str, Any] = {"environment": environment, "inherit": (lock,)}
     if settings.BROKER_EMBEDDED:
         command = broker.command(settings.DATA / "valkey", settings.BROKER_SOCKET)
-        yield Child("broker", command, stop_seconds=10, **shared)
+        yield Child("broker", command, stop_seconds=10, needed=True, **shared)
     worker = ["-B", "-s", str(settings.DATA / "beat"), "-Q", "inspect,housekeeping"]
     processes = ["-c", str(settings.WORKER_PROCESSES)]
     yield Child("worker", [*_CELERY, *worker, *processes], stop_seconds=40, **shared)

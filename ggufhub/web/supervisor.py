@@ -28,13 +28,18 @@ class CannotRun(Exception):
 
 @dataclass
 class Child:
-    """One process to keep alive. ``stop_seconds`` is how long it may take to end."""
+    """One process to keep alive.
+
+    ``stop_seconds`` is how long it may take to end. The others need one that is ``needed``: it
+    ends after all of them.
+    """
 
     name: str
     command: list[str]
     stop_seconds: float
     environment: dict[str, str]
     inherit: tuple[int, ...] = ()
+    needed: bool = False
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     early_deaths: int = field(default=0)
@@ -66,11 +71,15 @@ class Child:
         time.sleep(0.5 * self.early_deaths)
         self.start()
 
-    def stop(self) -> None:
-        """Ask it to end, and make it after ``stop_seconds``."""
+    def ask_to_stop(self) -> None:
+        """Ask it to end; ``wait`` sees to it that it does."""
+        if self.process is not None:
+            self.process.terminate()
+
+    def wait(self) -> None:
+        """Wait for its end, and make it after ``stop_seconds``."""
         if self.process is None:
             return
-        self.process.terminate()
         try:
             self.process.wait(self.stop_seconds)
         except subprocess.TimeoutExpired:
@@ -92,7 +101,7 @@ def _die_with_parent() -> None:
 
 
 class Supervisor:
-    """Starts children in the order given, and stops them in the opposite one."""
+    """Starts children in the order given, and stops what is needed last."""
 
     def __init__(self) -> None:
         self._children: list[Child] = []
@@ -127,6 +136,10 @@ class Supervisor:
             child.check()
 
     def stop(self) -> None:
-        """Stop every child, the last one started first."""
-        for child in reversed(self._children):
-            child.stop()
+        """Stop every child: all at once, and then those that they needed."""
+        for needed in (False, True):
+            children = [child for child in self._children if child.needed is needed]
+            for child in children:
+                child.ask_to_stop()
+            for child in children:
+                child.wait()

@@ -46,6 +46,16 @@ def test_waiting_works_without_scripts(get: Get) -> None:
     assert page.one("div", class_="state").attributes["data-stage"] == "waiting for a worker"
 
 
+def test_the_page_says_how_many_wait_before_it(get: Get) -> None:
+    first, other, last = queued(), queued(), queued()
+    Inspection.objects.filter(pk=other.pk).update(lane="full")
+    assert "0 waiting" in get(f"/i/{first.pk}/").one("div", class_="state").text
+    assert "1 waiting" in get(f"/i/{last.pk}/status").one("div", class_="state").text
+    services.claim(first.pk)
+    assert "waiting" not in get(f"/i/{first.pk}/").one("div", class_="state").text
+    assert "0 waiting" in get(f"/i/{last.pk}/").one("div", class_="state").text
+
+
 def test_progress_shows_stage_bytes_and_requests(get: Get) -> None:
     row = queued(bytes(5000))
     attempt = services.claim(row.pk)

@@ -100,6 +100,7 @@ def test_a_page_says_when_the_database_is_away(
     assert answer.get("Retry-After") == (errors.RETRY_SECONDS if status == 503 else None)
 
 
+@pytest.mark.django_db  # the end of an answer looks at the connections that are open
 def test_a_stream_takes_a_thread_until_it_ends(monkeypatch: Any) -> None:
     room = threading.BoundedSemaphore(2)
     monkeypatch.setattr(middleware, "_movable", room)

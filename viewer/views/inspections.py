@@ -31,7 +31,7 @@ def inspection(request: HttpRequest, inspection_id: UUID) -> HttpResponse:
     """Progress while it runs, the reason if it stopped, else the overview of the report."""
     row = get_inspection(request, inspection_id)
     if not row.is_final:
-        return private(render(request, "viewer/progress.html", {"inspection": row}))
+        return private(render(request, "viewer/progress.html", _waiting(row)))
     if not hasattr(row, "report"):
         return private(render(request, "viewer/stopped.html", {"inspection": row}))
     return render_report(request, row, "", _overview(request, row))
@@ -42,7 +42,11 @@ def status(request: HttpRequest, inspection_id: UUID) -> HttpResponse:
     """The part of the progress page that changes; status 286 once nothing will change any more."""
     row = get_inspection(request, inspection_id)
     code = STOP_POLLING if row.is_final else 200
-    return private(render(request, "viewer/_status.html", {"inspection": row}, status=code))
+    return private(render(request, "viewer/_status.html", _waiting(row), status=code))
+
+
+def _waiting(row: Inspection) -> dict[str, Any]:
+    return {"inspection": row, "ahead": selectors.ahead(row)}
 
 
 @require_POST
