@@ -6,7 +6,7 @@ from typing import Any
 
 from ggufhub.errors import GgufHubError
 from ggufhub.hub.models import Inspection
-from ggufhub.limits import HEADER
+from ggufhub.limits import FULL, HEADER
 from ggufhub.names import ENDPOINT, HubName, RegistryName, parse_name
 
 RUNNABLE = "model"
@@ -17,9 +17,22 @@ HUB = ENDPOINT.partition("://")[2]
 
 def check(row: Inspection, document: dict[str, Any]) -> str:
     """The command line that makes the same report; an upload is taken from where it lies."""
-    source = row.locator if row.source_kind == "url" else f"./{document['name']}"
     depth = "" if row.depth == HEADER else f" --depth {row.depth}"
-    return f"ggufhub check {shlex.quote(source)} --profile {row.profile}{depth} --format json"
+    return f"ggufhub check {_source(row, document)} --profile {row.profile}{depth} --format json"
+
+
+def every_byte(row: Inspection, document: dict[str, Any]) -> str:
+    """The command line that reads every byte of the same model."""
+    return f"ggufhub check {_source(row, document)} --profile {row.profile} --depth {FULL}"
+
+
+def hashes(row: Inspection, document: dict[str, Any]) -> str:
+    """The command line that prints every digest llama-gguf-hash knows."""
+    return f"ggufhub show {_source(row, document)} --hashes"
+
+
+def _source(row: Inspection, document: dict[str, Any]) -> str:
+    return shlex.quote(row.locator if row.source_kind == "url" else f"./{document['name']}")
 
 
 def submit(row: Inspection, endpoint: str) -> str:

@@ -71,6 +71,7 @@ def tabs(inspection_id: UUID, document: dict[str, Any], current: str) -> list[di
         ("template", "Template", template_note),
         *([("memory", "Memory", None)] if document["memory"] else []),
         ("layout", "Layout", None),
+        ("integrity", "Integrity", None),
         *([("shards", "Shards", len(document["files"]))] if len(document["files"]) > 1 else []),
         ("raw", "Raw", None),
     ]

@@ -6,6 +6,7 @@ from typing import Any
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from viewer.fits import Fitting, Need, fitting, largest
 from viewer.numbers import human_bytes
 from viewer.text import visible
 
@@ -15,15 +16,19 @@ _RADIUS = 5
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family: its ``items`` in the order of their size, and the chart (empty without sizes)."""
+    """A family: its ``rows`` in the order of their size, the chart (empty without sizes), and
+    the largest that fits where that was asked."""
 
     name: str
-    items: list[Any]
+    rows: list[Fitting]
     chart: SafeString
+    best: Fitting | None
 
 
-def family(name: str, items: list[Any]) -> Family:
-    return Family(name, items, chart(items))
+def family(name: str, items: list[Any], known: dict[int, Need], limit: int | None) -> Family:
+    """``known`` is what the models need, ``limit`` the memory there is, in bytes."""
+    rows = fitting(items, known, limit)
+    return Family(name, rows, chart(items), largest(rows))
 
 
 def chart(items: list[Any]) -> SafeString:

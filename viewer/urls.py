@@ -13,6 +13,7 @@ urlpatterns = [
     path("inspect", views.submit, name="submit"),
     path("i/<uuid:inspection_id>/", views.inspection, name="inspection"),
     path("i/<uuid:inspection_id>/status", views.status, name="status"),
+    path("i/<uuid:inspection_id>/manifest", views.manifest, name="manifest"),
     path("i/<uuid:inspection_id>/cancel", views.cancel, name="cancel"),
     path("i/<uuid:inspection_id>/render", views.conversation, name="conversation"),
     path(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from ggufhub.rules.model_samples import llama
 from tests.browser.axe import serious
 from tests.browser.conftest import Opener
 from tests.browser.test_report import inspect
@@ -17,8 +18,9 @@ pytestmark = pytest.mark.browser
 
 TABS = (
     "", "?severity=warning", "metadata/", "metadata/tokenizer.ggml.tokens", "tensors/",
-    "tokenizer/", "template/", "layout/", "layout/?at=100", "raw/",
+    "tokenizer/", "template/", "layout/", "layout/?at=100", "integrity/", "raw/",
 )  # fmt: skip
+WHOLE = ("tensors/?show=values", "integrity/", "memory/?offload=2&gib=1")
 PLAIN = ("/", "/rules/", "/rules/STR032/", "/webhooks/", "/audits/", "/signin", "/api/v1/docs")
 
 
@@ -34,8 +36,28 @@ def pages(opened: Opener, models: RangeServer, tmp_path: Path) -> list[str]:
     split = page.url
     ids = [url.rstrip("/").rpartition("/")[2] for url in (cut, hostile)]
     reports = [url + tab for url in (cut, hostile) for tab in TABS]
+    whole = read_whole(page, models)
+    read = [whole + tab for tab in WHOLE]
     others = [split + "shards/", split + "layout/", f"/compare/{ids[0]}/{ids[1]}/", cut + "compare"]
-    return [*PLAIN, *reports, *others, stopped(page, models), audited(page, models)]
+    return [
+        *PLAIN,
+        *reports,
+        *read,
+        *others,
+        stopped(page, models),
+        audited(page, models) + "?gib=1",
+    ]
+
+
+def read_whole(page: Page, models: RangeServer) -> str:
+    """The report of a model of which every byte was read."""
+    models.files["whole.gguf"] = llama({"llama.context_length": 32_768})
+    page.goto("/")
+    page.get_by_label("Read every byte").check()
+    page.get_by_label("Link, hub repository or registry name").fill(models.url("whole.gguf"))
+    page.get_by_role("button", name="Inspect").click()
+    page.wait_for_selector(".tabs")
+    return page.url
 
 
 def stopped(page: Page, models: RangeServer) -> str:
@@ -61,6 +83,7 @@ def audited(page: Page, models: RangeServer) -> str:
     return page.url
 
 
+@pytest.mark.timeout(300)  # 148 looks at a page, each of up to a second
 def test_nobody_is_kept_out(opened: Opener, pages: list[str]) -> None:
     """Only contrast depends on the colours; the rest is looked at once for each width."""
     found = []

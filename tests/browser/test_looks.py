@@ -9,7 +9,9 @@ from tests.core.rangeserver import RangeServer
 from tests.viewer import samples
 
 pytestmark = pytest.mark.browser
-TABS = ("", "metadata/", "tensors/", "tokenizer/", "template/", "layout/?at=100", "raw/")
+TABS = (
+    "", "metadata/", "tensors/", "tokenizer/", "template/", "layout/?at=100", "integrity/", "raw/",
+)  # fmt: skip
 
 CONTRAST = """() => {
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });

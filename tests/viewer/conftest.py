@@ -8,7 +8,9 @@ from django.test import Client
 
 from ggufhub.hub import headers
 from ggufhub.hub.models import Inspection
+from ggufhub.limits import FULL, Limits
 from ggufhub.report import build
+from ggufhub.sources.file import FileSource
 from ggufhub.sources.upload import Stored, UploadSource
 from tests.builders import Gguf
 from tests.rows import finished
@@ -49,6 +51,21 @@ def inspect_files(files: dict[str, bytes], directory: Path) -> Inspection:
         report = build.inspect(Recorder(source, tape))
         kept = headers.keep(tape.files, tape.about, report.document) if tape.files else None
     return finished(report, kept).inspection
+
+
+@pytest.fixture
+def read_whole(db: None, tmp_path: Path) -> Callable[..., Inspection]:
+    """Inspects the first of some files by every byte; the others lie beside it."""
+
+    def make(**files: Gguf | bytes) -> Inspection:
+        named = {name.replace("_", "."): _bytes(file) for name, file in files.items()}
+        for name, data in named.items():
+            (tmp_path / name).write_bytes(data)
+        with FileSource(tmp_path / next(iter(named))) as source:
+            report = build.inspect(source, limits=Limits().for_depth(FULL), depth=FULL)
+        return finished(report).inspection
+
+    return make
 
 
 def _bytes(file: Gguf | bytes) -> bytes:

@@ -11,7 +11,7 @@ from ggufhub.hub.audit_models import Audit, Schedule
 from ggufhub.rules.model_samples import llama
 from tests.audit.kit import write
 from tests.audit.service import run, send_nothing
-from tests.viewer.page import Page
+from tests.viewer.page import Element, Page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -115,6 +115,48 @@ def test_a_filter_has_bounds(client: Client, fields: dict[str, str]) -> None:
     assert answer.status_code == 400
     assert "A filter has at most 50" in answer.content.decode()
     assert not Audit.objects.exists()
+
+
+def family(text: str) -> list[Element]:
+    """The rows of the quants of the only family."""
+    (table,) = [one for one in Page(text).all("table") if "In memory" in one.text]
+    return [row for row in table if row.tag == "tr"][1:]
+
+
+def test_the_largest_quant_that_fits_is_named(client: Client, folder: Path) -> None:
+    audit = run(begin(folder))
+    text = page(client, f"/audits/{audit.pk}/?gib=1")
+    assert "The largest that fits in 1 GiB" in text
+    rows = family(text)
+    assert len(rows) == 2 and all("fits" in row.text for row in rows)
+    assert sum("here" in row.attributes.get("class", "") for row in rows) == 1
+    assert "In memory" not in page(client, f"/audits/{audit.pk}/")
+
+
+def test_nothing_fits_into_a_megabyte(client: Client, folder: Path) -> None:
+    text = page(client, f"/audits/{run(begin(folder)).pk}/?gib=0.0001")
+    assert "None of which that is known fits in 0.0001 GiB." in text
+    assert all("too large" in row.text for row in family(text))
+
+
+def test_only_so_many_reports_are_looked_at(
+    client: Client, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit = run(begin(folder))
+    monkeypatch.setattr("viewer.fits.MOST_REPORTS", 1)
+    rows = family(page(client, f"/audits/{audit.pk}/?gib=1"))
+    assert sorted("not known" in row.text for row in rows) == [False, True]
+
+
+@pytest.mark.parametrize("gib", ["", "x", "-1", "%00", "1e9", "<b>"])
+def test_no_amount_of_memory_is_no_question(client: Client, folder: Path, gib: str) -> None:
+    assert "In memory" not in page(client, f"/audits/{run(begin(folder)).pk}/?gib={gib}")
+
+
+def test_other_filters_keep_the_amount(client: Client, folder: Path) -> None:
+    text = Page(page(client, f"/audits/{run(begin(folder)).pk}/?gib=1&verdict=fail"))
+    assert len(text.all("input", name="gib")) == 2
+    assert len(text.all("input", name="verdict")) == 1
 
 
 def test_what_changed_is_shown(client: Client, folder: Path) -> None:

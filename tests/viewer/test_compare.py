@@ -1,5 +1,6 @@
 """Comparing two reports in the browser."""
 
+import struct
 from collections.abc import Callable
 from uuid import uuid4
 
@@ -9,11 +10,13 @@ from django.urls import reverse
 
 from ggufhub.hub.models import Inspection
 from ggufhub.rules.model_samples import llama
+from tests.builders import Gguf
 from tests.viewer.page import Page
 from tests.viewer.samples import HOSTILE
 
 Inspected = Callable[[bytes], Inspection]
 Get = Callable[[str], Page]
+ReadWhole = Callable[..., Inspection]
 
 
 def address(before: Inspection, after: Inspection) -> str:
@@ -103,3 +106,44 @@ def test_what_one_side_lacks_is_a_dash(inspected: Inspected, get: Get) -> None:
     row = next(row for row in page.all("tr") if row.text.startswith("F16"))
     amounts = [cell.text for cell in row.children][1:]
     assert amounts == ["–", "1", "–", "2,048"]
+
+
+def halves(**first: float) -> Gguf:
+    """Three tensors; those named in ``first`` begin with another value than a half."""
+    values = [value for name in "abc" for value in (first.get(name, ord(name)), *[0.5] * 7)]
+    model = Gguf(data=struct.pack("<24f", *values)).key("general.architecture", "llama")
+    for name in "abc":
+        model.tensor(name, (8,))
+    return model
+
+
+def test_other_data_is_told_where_every_byte_was_read(read_whole: ReadWhole, get: Get) -> None:
+    page = get(address(read_whole(m=halves()), read_whole(m=halves(b=7.0))))
+    text = page.one("section", aria_labelledby="weights").text
+    assert "2 of the 3 tensors in both hold the same data." in text
+    assert "1 holds other data in the same shape and type: see" in text
+    changed = page.all("table", class_="changes")[-1].text
+    assert "~ b" in changed and changed.count(", data ") == 2
+
+
+def test_the_same_data_is_said_to_be_the_same(read_whole: ReadWhole, get: Get) -> None:
+    page = get(address(read_whole(m=halves()), read_whole(m=halves())))
+    assert "nor in the data of any tensor" in page.text
+    assert "3 of the 3 tensors" in page.text
+
+
+def test_a_tensor_with_another_name_is_told(read_whole: ReadWhole, get: Get) -> None:
+    renamed = Gguf(data=halves().build()[-96:]).key("general.architecture", "llama")
+    for name in ("a", "b", "d"):
+        renamed.tensor(name, (8,))
+    page = get(address(read_whole(m=halves()), read_whole(m=renamed)))
+    card = page.one("section", aria_labelledby="weights")
+    (row,) = [one.text for one in card if one.tag == "tr" and one.text != "BeforeAfter"]
+    assert row == "cd"
+
+
+def test_headers_alone_say_nothing_of_the_data(inspected: Inspected, get: Get) -> None:
+    before, after = inspected(llama()), inspected(llama())
+    text = get(address(before, after))
+    assert "is not known" in text.one("section", aria_labelledby="weights").text
+    assert f"/i/{before.pk}/integrity/" in text.links

@@ -10,12 +10,24 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 
 from ggufhub.hub.models import Inspection
+from ggufhub.rules.model_samples import llama
 from tests.viewer import samples
 from tests.viewer.conftest import Inspected
 from tests.viewer.page import Element, Page
 
 Get = Callable[[str], Page]
-TABS = ("", "metadata/", "tensors/", "tokenizer/", "template/", "layout/", "raw/")
+TABS = (
+    "",
+    "metadata/",
+    "tensors/",
+    "tensors/?show=values",
+    "tokenizer/",
+    "template/",
+    "memory/?gib=1&offload=1",
+    "layout/",
+    "integrity/",
+    "raw/",
+)
 ASSET_BYTES = 150_000
 
 
@@ -24,10 +36,9 @@ def pages_of(row: Inspection) -> list[str]:
     return ["/", "/rules/", "/rules/STR032/", f"/i/{row.pk}/metadata/tokenizer.ggml.tokens", *own]
 
 
-@pytest.fixture(params=["chat", "hostile"])
+@pytest.fixture(params=[samples.chat_model, samples.hostile_model, llama])
 def pages(request, get: Get, inspected: Inspected) -> dict[str, Page]:
-    sample = samples.chat_model() if request.param == "chat" else samples.hostile_model()
-    return {url: get(url) for url in pages_of(inspected(sample))}
+    return {url: get(url) for url in pages_of(inspected(request.param()))}
 
 
 def test_nothing_is_inline(pages: dict[str, Page]) -> None:

@@ -67,6 +67,18 @@ def head(value: str) -> str:
     return text.head(value)
 
 
+@register.filter
+def percent(value: float | None) -> str:
+    """A share of one as ``5.4 %``; a dash for None."""
+    return "\u2013" if value is None else numbers.human_share(value, 1)
+
+
+@register.filter
+def figure(value: float | None) -> str:
+    """A number of a measurement to four digits; a dash for None."""
+    return "\u2013" if value is None else f"{value:.4g}"
+
+
 @register.simple_tag
 def share(part: int, whole: int) -> str:
     """``part`` of ``whole`` as ``5.4 %``."""

@@ -14,6 +14,7 @@ from viewer.views.compare import choose, compare
 from viewer.views.conversation import conversation, conversation_status
 from viewer.views.home import home, submit
 from viewer.views.inspections import cancel, inspection, status
+from viewer.views.integrity import manifest
 from viewer.views.rules import rule, rules
 from viewer.views.tabs import tab
 from viewer.views.webhooks import webhook, webhook_act, webhook_list
@@ -32,6 +33,7 @@ __all__ = [
     "conversation_status",
     "home",
     "inspection",
+    "manifest",
     "rule",
     "rules",
     "schedule_delete",

@@ -13,7 +13,8 @@ from ggufhub.errors import GgufHubError
 from ggufhub.hub import audit_selectors, audits, budgets
 from ggufhub.hub.audit_models import Audit, Schedule
 from ggufhub.report.codec import safe_text
-from viewer import quants
+from viewer import fits, quants
+from viewer.memory_form import memory_of
 from viewer.paging import Page, whole_number
 from viewer.views.common import owner, private
 from viewer.views.inspections import STOP_POLLING
@@ -88,6 +89,9 @@ def audit(request: HttpRequest, audit_id: UUID) -> HttpResponse:
     columns = [rule for rule, _ in rules[:COLUMNS]]
     found = audit_selectors.severities(items, columns)
     head = audit_selectors.head(row)
+    families = audit_selectors.families(row) if row.is_final else []
+    gib, limit = memory_of(request.GET)
+    known = {} if limit is None else fits.needs(families)
     context = {
         "audit": row,
         "progress": audit_selectors.progress(row),
@@ -97,7 +101,9 @@ def audit(request: HttpRequest, audit_id: UUID) -> HttpResponse:
         "rules": rules,
         "columns": columns,
         "matrix": [(item, [found[item.pk].get(rule, "") for rule in columns]) for item in items],
-        "families": [quants.family(name, members) for name, members in _families(row)],
+        "families": [quants.family(*one, known, limit) for one in families],
+        "gib": gib,
+        "context": fits.CONTEXT,
         "page": Page(start, ROWS, rows.count()),
         "asked": asked,
         "formats": list(AUDIT_FORMATS),
@@ -121,10 +127,6 @@ def _by_rule(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for (rule, severity), found in groups.items()
     ]
-
-
-def _families(row: Audit) -> list[tuple[str, Any]]:
-    return audit_selectors.families(row) if row.is_final else []
 
 
 def _changes(told: dict[str, Any] | None) -> list[dict[str, Any]] | None:

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection
 from ggufhub.report.render.words import counts, verdict_words
-from viewer import present
+from viewer import commands, present
 
 
 def get_inspection(request: HttpRequest, inspection_id: UUID) -> Inspection:
@@ -43,6 +43,7 @@ def render_report(
         "counts": counts(document["findings"]) or "no findings",
         "facts": present.facts(document),
         "tabs": present.tabs(row.pk, document, current),
+        "every_byte": commands.every_byte(row, document),
         "took": sum(document["seconds"].values()) if document["seconds"] else None,
     }
     name = template or current or "overview"

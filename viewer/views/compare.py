@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection
+from ggufhub.report.compare import DIGEST
 from ggufhub.report.compare import compare as compare_documents
 from viewer import present
 from viewer.text import head
@@ -20,6 +21,8 @@ CHOICES = 50
 ABSENT = "–"
 MOST_ROWS = 500
 """Rows of one list; a requantised model changes the type of every tensor."""
+SHOWN_DIGITS = 8
+"""Of a digest in a row, which is enough to see that two differ."""
 
 Facts = Callable[[dict[str, Any] | None], dict[str, Any] | None]
 
@@ -53,6 +56,7 @@ def compare(request: HttpRequest, before_id: UUID, after_id: UUID) -> HttpRespon
         "types": [_type_row(row) for row in changes["types"]],
         "metadata": _rows(changes["metadata"], "key", key_facts),
         "tensors": _rows(changes["tensors"], "name", tensor_facts),
+        "weights": _weights(changes),
         "findings": _findings(before, after, changes["findings"]),
         "json_url": reverse("api:compare", args=[before.pk, after.pk]),
     }
@@ -98,11 +102,13 @@ def key_facts(one: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def tensor_facts(one: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Type, shape and bytes of a tensor in one line."""
+    """Type, shape, bytes and, where they were compared, the start of the digest in one line."""
     if one is None:
         return None
     shape = " × ".join(f"{size:,}" for size in one["shape"]) or "scalar"
     note = "size unknown" if one["bytes"] is None else f"{one['bytes']:,} bytes"
+    if DIGEST in one:
+        note += f", data {one[DIGEST][:SHOWN_DIGITS]}…"
     return {"type": one["type"], "shown": shape, "note": note}
 
 
@@ -121,6 +127,26 @@ def _rows(part: dict[str, Any], name: str, facts: Facts) -> dict[str, Any]:
         for row in rows[:MOST_ROWS]
     ]
     return {"rows": shown, "more": max(len(rows) - MOST_ROWS, 0), "count": len(rows)}
+
+
+def _weights(changes: dict[str, Any]) -> dict[str, Any] | None:
+    """What is known of the data of the tensors: how many are the same, of those that changed how
+    many hold other data and nothing else, and what has another name now. None where not every
+    byte of both models was read."""
+    known: dict[str, Any] | None = changes["weights"]
+    if known is None:
+        return None
+    only = sum(
+        {**one["before"], DIGEST: ""} == {**one["after"], DIGEST: ""}
+        for one in changes["tensors"]["changed"]
+    )
+    renamed = known["renamed"]
+    return known | {
+        "same": known["compared"] - known["changed"],
+        "only_data": only,
+        "renamed": renamed[:MOST_ROWS],
+        "more_renamed": max(len(renamed) - MOST_ROWS, 0),
+    }
 
 
 def _findings(before: Inspection, after: Inspection, part: dict[str, Any]) -> dict[str, Any]:

@@ -1,20 +1,21 @@
-"""The Memory tab: what the model takes under a setting, and what fits."""
+"""The Memory tab: what the model takes under a setting, where that lies, and what fits."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from math import log2
 from typing import Any
 
 from django.http import HttpRequest
 
 from ggufhub.errors import UsageError
-from ggufhub.estimate.cache import KV_TYPES, Setting
-from ggufhub.estimate.memory import Estimate, Estimator, estimator_from
+from ggufhub.estimate.cache import CELLS, KV_TYPES
+from ggufhub.estimate.memory import CONTEXTS, Estimate, Estimator, estimator_from
+from ggufhub.estimate.placement import place
 from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection
 from viewer.memory_chart import LAYERS, Point, chart
-from viewer.paging import whole_number
+from viewer.memory_form import Asked, asked_of
+from viewer.sizes import sizes_of
 
-GIB = 1024**3
-MOST_CONTEXT = 1 << 30
 STEPS = 6
 """Doublings of the context shown, up to the one chosen or trained for."""
 
@@ -25,58 +26,42 @@ def memory(request: HttpRequest, row: Inspection) -> dict[str, Any]:
     if stored is None:
         return {"known": False}
     estimator = estimator_from(stored)
-    trained = stored["context_length"] or 4096
-    setting, problem = _setting(request, trained)
-    limit = whole_number(request.GET.get("gib"), None)
+    trained = stored["context_length"] or CONTEXTS[0]
+    asked = asked_of(request.GET, trained)
     form = {
         "known": True,
         "stored": stored,
-        "setting": setting,
+        "asked": asked,
+        "setting": asked.setting,
         "types": KV_TYPES,
-        "gib": limit,
-        "trained": trained,
+        "slider": _slider(max(trained, asked.setting.context)),
+        "problem": asked.problem,
     }
     try:
-        return form | _figures(estimator, setting, trained, limit) | {"problem": problem}
+        figures = _figures(estimator, asked, trained)
     except UsageError as error:
         return form | {"problem": error.message}
+    return form | figures | {"sizes": sizes_of(row.report, figures["estimate"], asked.limit)}
 
 
-def _setting(request: HttpRequest, trained: int) -> tuple[Setting, str | None]:
-    """What the form asks for; what makes no sense falls back, and the page says so."""
-    asked = request.GET
-    kv = asked.get("kv", "F16")
-    context = whole_number(asked.get("context"), None)
-    setting = Setting(
-        min(context or trained, MOST_CONTEXT) or 1,
-        kv if kv in KV_TYPES else "F16",
-        kv if kv in KV_TYPES else "F16",
-        min(max(whole_number(asked.get("sequences"), 1) or 1, 1), 256),
-        flash_attention=asked.get("flash") != "off",
-    )
-    beyond = context is not None and context > trained
-    words = f"The model was trained for {trained:,} tokens; beyond that it gets worse."
-    return setting, words if beyond else None
+def _slider(largest: int) -> dict[str, float]:
+    """The ends of a slider of contexts on a scale of powers of two."""
+    return {"least": log2(CELLS), "most": max(log2(largest), log2(CELLS))}
 
 
-def _figures(
-    estimator: Estimator, setting: Setting, trained: int, limit: int | None
-) -> dict[str, Any]:
+def _figures(estimator: Estimator, asked: Asked, trained: int) -> dict[str, Any]:
+    setting, limit = asked.setting, asked.limit
     estimate = estimator.estimate(setting)
     contexts = _contexts(max(setting.context, trained))
     estimates = [estimator.estimate(replace(setting, context=context)) for context in contexts]
-    fits = None if limit is None else estimator.largest_context(limit * GIB, setting)
     complete = all(one.total is not None for one in estimates)
-    picture = None
-    if complete:
-        points = [_point(one) for one in estimates]
-        picture = chart(points, None if limit is None else limit * GIB)
     return {
         "estimate": estimate,
         "estimates": estimates,
-        "fits": fits,
-        "chart": picture,
+        "fits": None if limit is None else estimator.largest_context(limit, setting),
+        "chart": chart([_point(one) for one in estimates], limit) if complete else None,
         "legend": LAYERS,
+        "places": _places(estimator, asked) if asked.placed else None,
     }
 
 
@@ -88,3 +73,19 @@ def _point(estimate: Estimate) -> Point:
     cache = (estimate.cache.bytes or 0) + (estimate.states.bytes or 0)
     weights, compute = estimate.weights.bytes or 0, estimate.compute.bytes or 0
     return Point(estimate.setting.context, weights, cache, compute)
+
+
+def _places(estimator: Estimator, asked: Asked) -> list[dict[str, Any]] | None:
+    """What the processor and each device hold; None where the cache has no formula."""
+    shares = place(estimator, asked.setting, asked.placement)
+    if shares is None:
+        return None
+    return [
+        asdict(share)
+        | {
+            "name": f"Device {number}" if number else "Processor",
+            "cache": share.cache + share.states,
+            "total": share.total,
+        }
+        for number, share in enumerate(shares)
+    ]

@@ -11,13 +11,15 @@ from django.views.decorators.http import require_safe
 
 from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection
-from viewer import commands, paths, present, source
+from viewer import commands, present, source
 from viewer.paging import Page, whole_number
 from viewer.views.common import get_inspection, render_report
 from viewer.views.conversation import conversation_form
+from viewer.views.integrity import integrity
 from viewer.views.layout import layout
 from viewer.views.memory import memory
 from viewer.views.shards import shards
+from viewer.views.tensors import tensors
 from viewer.views.tokenizer import tokenizer
 
 ROWS = 200
@@ -29,14 +31,6 @@ EXPORTS = (
     ("github", "GitHub annotations"),
 )
 """Formats of a report besides JSON, as the API names them and as people do."""
-
-SORTS = (
-    ("name", "Name"),
-    ("type", "Type"),
-    ("elements", "Elements"),
-    ("bytes", "Bytes"),
-    ("offset", "Place"),
-)
 
 
 @require_safe
@@ -63,54 +57,6 @@ def _metadata(request: HttpRequest, row: Inspection) -> dict[str, Any]:
     rows = [present.entry(row.pk, entry) for entry in entries[start : start + ROWS]]
     absent = wanted if wanted and all(entry["key"] != wanted for entry in entries) else None
     return {"q": q, "entries": rows, "page": page, "absent": absent}
-
-
-def _tensors(request: HttpRequest, row: Inspection) -> dict[str, Any]:
-    document = selectors.document(row.report)
-    sort = request.GET.get("sort", "offset")
-    chosen = {
-        "q": request.GET.get("q", ""),
-        "type": request.GET.get("type", ""),
-        "block": whole_number(request.GET.get("block"), None),
-    }
-    start = whole_number(request.GET.get("start"))
-    found = selectors.tensors(row.report, **chosen, sort=sort, start=start, limit=ROWS)
-    rows = [
-        tensor
-        | {
-            "anchor": paths.anchor("t", tensor["name"]),
-            **_data(row.pk, document, tensor),
-        }
-        for tensor in found["items"]
-    ]
-    return {
-        **chosen,
-        "rows": rows,
-        "page": Page(start, ROWS, found["total"]),
-        "sort": sort,
-        "sorts": [_sort_link(field, title, sort) for field, title in SORTS],
-        "types": sorted({tensor["type"] for tensor in document["tensors"]}),
-        "blocks": sorted({tensor["block"] for tensor in document["tensors"]} - {None}),
-        "filtered": any(value not in ("", None) for value in chosen.values()),
-    }
-
-
-def _sort_link(field: str, title: str, current: str) -> dict[str, str]:
-    """A column head: its next order, and what ``aria-sort`` says of the present one."""
-    if current == field:
-        return {"title": title, "next": f"-{field}", "aria": "ascending"}
-    return {"title": title, "next": field, "aria": "descending" if current == f"-{field}" else ""}
-
-
-def _data(inspection_id: UUID, document: dict[str, Any], tensor: dict[str, Any]) -> dict[str, Any]:
-    """The byte where a tensor's data starts (None in other shards than the first), and its
-    address."""
-    base = document["format"]["data_offset"]
-    elsewhere = tensor.get("file", document["files"][0]["name"]) != document["files"][0]["name"]
-    if base is None or elsewhere:
-        return {"at": None, "data_url": paths.tensor_data(inspection_id, tensor)}
-    at = base + tensor["offset"]
-    return {"at": at, "data_url": paths.byte(inspection_id, at)}
 
 
 def _template(request: HttpRequest, row: Inspection) -> dict[str, Any]:
@@ -160,11 +106,12 @@ def _raw(request: HttpRequest, row: Inspection) -> dict[str, Any]:
 
 _TABS: dict[str, Callable[[HttpRequest, Inspection], dict[str, Any]]] = {
     "metadata": _metadata,
-    "tensors": _tensors,
+    "tensors": tensors,
     "tokenizer": tokenizer,
     "template": _template,
     "memory": memory,
     "layout": layout,
+    "integrity": integrity,
     "shards": shards,
     "raw": _raw,
 }
