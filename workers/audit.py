@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from ggufhub.audit.changes import Brief, changes
 from ggufhub.audit.groups import INTEREST, Filter, group
+from ggufhub.audit.hosts import BUSY
 from ggufhub.audit.judge import Judgement
 from ggufhub.audit.result import Totals, make_head
 from ggufhub.audit.stored import pack_listing, unpack_listing
@@ -32,9 +33,8 @@ STEP_SECONDS = 3600
 """Listing an organisation of a thousand repositories takes a few thousand requests."""
 
 MOST_POSTPONED = 20
-"""Times one place waits because a hub asked for it: an hour and a half at the hub's quotas."""
-
-BUSY = frozenset({"rate_limited", "busy"})
+"""Times in a row that nothing could be listed because a hub asked to wait: an hour and a half at
+the hub's quotas."""
 
 LONGEST_WAIT = timedelta(hours=2)
 """How old an audit may be whose source was never ready to say what there is."""
@@ -133,6 +133,8 @@ def list_places(audit: Audit) -> None:
             _not_listed(place, error)
             continue
         _add(place, listing.under(place.target.removeprefix("hf://")) if many else listing)
+        if place.postponed:
+            audit.places.filter(listed=False).update(postponed=0)
     if not audit.places.filter(listed=False).exists():
         Audit.objects.filter(pk=audit.pk).update(listed=True)
 

@@ -71,7 +71,7 @@ def work(job: Job) -> None:
 
     Where the owner has a report of the same, unchanged file, that is taken instead.
     """
-    row = Inspection.objects.select_related("upload", "again__report").get(pk=job.id)
+    row = Inspection.objects.get(pk=job.id)
     if row.again is not None:
         _judge_again(job, row, row.again.report)
     elif not _settled(job, row):

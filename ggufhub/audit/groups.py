@@ -43,6 +43,12 @@ class Item:
         return sum(known) if len(known) == len(sizes) else None
 
     @property
+    def missing(self) -> int:
+        """Shards that its names promise and the listing lacks."""
+        shard = parse_model_name(self.files[0].name).shard
+        return 0 if shard is None else max(shard.shards - len(self.files), 0)
+
+    @property
     def identity(self) -> str | None:
         """Changes whenever a file of the model does, as far as the listing tells; None where it
         tells too little to know."""
@@ -116,14 +122,15 @@ def _item(files: tuple[Entry, ...], name: ModelName) -> Item:
     folders = files[0].folder.split("/") if files[0].folder else []
     quant = name.quant
     # A folder for each quant, or one named like the file, is no boundary between families.
-    while folders and _is_of_quant(folders[-1]):
+    while folders and is_of_quant(folders[-1]):
         quant = quant or parse_model_name(folders[-1]).quant
         folders.pop()
     family = "/".join([*folders, name.family])
     return Item(files, family, name.role, quant)
 
 
-def _is_of_quant(folder: str) -> bool:
+def is_of_quant(folder: str) -> bool:
+    """Whether a folder of this name holds one quant of a model."""
     return is_quant(folder) or folder.lower().endswith(".gguf")
 
 

@@ -1,6 +1,8 @@
-"""Hosts that do not answer: the rest of an audit must not wait for each of their files."""
+"""Hosts that do not answer, or not now: no file of theirs is worth a request."""
 
+import time
 from collections import Counter
+from typing import Any
 from urllib.parse import urlsplit
 
 from ggufhub.errors import SourceError
@@ -14,27 +16,39 @@ SILENT = frozenset({"unreachable", "connection", "timeout", "tls", HOST_DOWN})
 """Codes of errors after which the next file of the host would fare no better."""
 
 
+BUSY = frozenset({"rate_limited", "busy"})
+"""Codes of errors of a host that takes requests again after a while."""
+
+
 class Hosts:
-    """Counts, for each host, the files in a row that could not be reached."""
+    """Knows of each host how many files in a row could not be reached, and until when it wants to
+    be left alone."""
 
     def __init__(self) -> None:
         self._failures = Counter[str]()
+        self._until: dict[str, float] = {}
 
-    def note(self, locator: str, code: str | None) -> None:
-        """A file of the host ended: with an error ``code`` or (None) well."""
-        host = host_of(locator)
+    def note(self, locator: str, error: dict[str, Any] | None) -> None:
+        """A file of the host ended: with the ``error`` of its report or (None) well."""
+        host, code = host_of(locator), error and error["code"]
         if code in SILENT:
             self._failures[host] += 1
         else:
             self._failures[host] = 0
+        if error is not None and code in BUSY and error.get("retry_after"):
+            self._until[host] = time.monotonic() + error["retry_after"]
 
-    def dead(self, locator: str) -> SourceError | None:
-        """Why a file of this host is not tried any more; None where it is."""
+    def closed(self, locator: str) -> SourceError | None:
+        """Why no file of this host is tried now; None where it is."""
         host = host_of(locator)
-        if not host or self._failures[host] < TRIES:
-            return None
-        message = f"{host} did not answer for {TRIES} files in a row; it was not asked again."
-        return SourceError(HOST_DOWN, message)
+        if host and self._failures[host] >= TRIES:
+            message = f"{host} did not answer for {TRIES} files in a row; it was not asked again."
+            return SourceError(HOST_DOWN, message)
+        left = self._until.get(host, 0.0) - time.monotonic()
+        if left > 0:
+            message = f"{host} asked to be left alone for a while."
+            return SourceError("rate_limited", message, left)
+        return None
 
 
 def host_of(locator: str) -> str:

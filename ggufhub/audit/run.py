@@ -7,12 +7,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from ggufhub.audit.changes import Brief, changes
 from ggufhub.audit.facts import Row, make_row, pack_row, unpack_row
 from ggufhub.audit.groups import INTEREST, Filter, Item, group
-from ggufhub.audit.hosts import Hosts
+from ggufhub.audit.hosts import BUSY, Hosts
 from ggufhub.audit.judge import Judgement
 from ggufhub.audit.result import AuditResult, Totals, make_head
 from ggufhub.audit.state import State
@@ -30,7 +30,7 @@ LONGEST_WAIT = 900.0
 
 MOST_WAITS = 5
 
-_BUSY = frozenset({"rate_limited", "busy"})
+Found = TypeVar("Found")
 
 Told = Callable[[int, int], None]
 """Hears how many models are done, of how many."""
@@ -73,7 +73,7 @@ def audit(
     """
     work = _Work()
     places = Places(policy=addresses(how.networks), interest=INTEREST)
-    found = places.repositories(source)
+    found = _patiently(partial(places.repositories, source))
     for place in found:
         try:
             listing = _patiently(partial(places.listing, place))
@@ -87,14 +87,14 @@ def audit(
     return _result(source, how, work, last)
 
 
-def _patiently(ask: Callable[[], Listing]) -> Listing:
+def _patiently(ask: Callable[[], Found]) -> Found:
     """What ``ask`` gives, once a server that is too busy has had the time it asked for."""
     for _ in range(MOST_WAITS):
         try:
             return ask()
         except SourceError as error:
             pause = error.retry_after
-            if error.code not in _BUSY or pause is None or pause > LONGEST_WAIT:
+            if error.code not in BUSY or pause is None or pause > LONGEST_WAIT:
                 raise
             time.sleep(pause)
     return ask()
@@ -125,7 +125,7 @@ def _again(items: list[Item], how: How, work: _Work) -> None:
     by_path = {item.path: item for item in items}
     for _ in range(MOST_WAITS):
         errors = {row["path"]: row["report"]["error"] for row in work.rows(by_path)}
-        busy = {path: e for path, e in errors.items() if e is not None and e["code"] in _BUSY}
+        busy = {path: e for path, e in errors.items() if e is not None and e["code"] in BUSY}
         if not busy:
             return
         pause = max(error.get("retry_after") or 1.0 for error in busy.values())
@@ -146,7 +146,7 @@ def _rows(items: list[Item], how: How) -> Iterator[tuple[Item, bytes]]:
     with ProcessPoolExecutor(how.jobs) as pool:
         waiting: dict[Future[bytes], Item] = {}
         for item in items:
-            error = hosts.dead(item.files[0].locator)
+            error = hosts.closed(item.files[0].locator)
             if error is not None:
                 yield item, pack_row(make_row(item, _unread(item, error, how)))
                 continue
@@ -158,7 +158,7 @@ def _rows(items: list[Item], how: How) -> Iterator[tuple[Item, bytes]]:
 
 
 def _one(item: Item, how: How, hosts: Hosts) -> bytes:
-    error = hosts.dead(item.files[0].locator)
+    error = hosts.closed(item.files[0].locator)
     if error is not None:
         return pack_row(make_row(item, _unread(item, error, how)))
     return inspect_item(item, how)
@@ -180,7 +180,7 @@ def _ready(
 
 def _noted(item: Item, packed: bytes, hosts: Hosts) -> tuple[Item, bytes]:
     error = unpack_row(packed)["report"]["error"]
-    hosts.note(item.files[0].locator, None if error is None else error["code"])
+    hosts.note(item.files[0].locator, error)
     return item, packed
 
 

@@ -10,6 +10,7 @@ from ggufhub.cli.targets import add_network
 
 if TYPE_CHECKING:
     from ggufhub.estimate.cache import Setting
+    from ggufhub.estimate.fit import Quant
     from ggufhub.estimate.placement import Placement
 
 Document = dict[str, Any]
@@ -41,7 +42,12 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 def _add_memory(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("with --memory: how it is run")
     group.add_argument("--context", type=int, metavar="N", help="tokens; all by default")
-    group.add_argument("--fit", metavar="SIZE", help="what fits into so much, for example 24G")
+    group.add_argument(
+        "--fit",
+        metavar="SIZE",
+        help="what fits into so much, for example 24G: the context, the quants this model could "
+        "have, and those that lie in its repository on a hub or in its folder, by their sizes",
+    )
     group.add_argument("--kv", metavar="TYPE", help="type of the cache: F16 (default), Q8_0, …")
     group.add_argument("--kv-values", metavar="TYPE", help="type of the values, if another one")
     group.add_argument("--sequences", type=int, metavar="N", help="at a time; 1 by default")
@@ -126,14 +132,31 @@ def _part(options: argparse.Namespace, part: str) -> str | None:
 
 
 def _memory(document: Document, options: argparse.Namespace) -> str:
-    from ggufhub.estimate.fit import amount, fit_document, part_of
+    from ggufhub.estimate.fit import amount, fit_document, fitting_quants, part_of
     from ggufhub.report.render.memory import fit_text
 
     setting = _setting(document, options)
     sources = [(part, source) for part in PARTS if (source := _part(options, part)) is not None]
     parts = tuple(part_of(part, _document(source, options), setting) for part, source in sources)
     limit = None if options.fit is None else amount(options.fit)
-    return fit_text(fit_document(document, setting, _placement(options), parts, limit))
+    fit = fit_document(document, setting, _placement(options), parts, limit)
+    if fit is None or limit is None:
+        return fit_text(fit)
+    quants = _quants_beside(document, options)
+    return fit_text(fit, fitting_quants(document, setting, quants, parts, limit))
+
+
+def _quants_beside(document: Document, options: argparse.Namespace) -> "list[Quant]":
+    """None where the place cannot be listed, which is told: the rest was asked for too."""
+    from ggufhub.audit.siblings import quants_beside
+    from ggufhub.errors import SourceError
+    from ggufhub.report.run import addresses
+
+    try:
+        return quants_beside(options.source, document, policy=addresses(options.allow_network))
+    except SourceError as error:
+        print(f"ggufhub: the quants beside it are unknown: {error.message}", file=sys.stderr)
+        return []
 
 
 def _setting(document: Document, options: argparse.Namespace) -> "Setting":

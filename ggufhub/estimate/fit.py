@@ -1,6 +1,7 @@
 """Will it fit: one way to run a model with everything that is loaded beside it, and what fits."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +26,22 @@ class Part:
     what: str
     name: str
     bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quant:
+    """A quant of the model as it lies in its repository or folder.
+
+    ``quant`` is the label its name claims, "" where it claims none. ``bytes`` are those of all its
+    files, None where the listing does not tell or ``missing`` shards are not there; ``own`` marks
+    the one the estimate was made from.
+    """
+
+    path: str
+    quant: str
+    bytes: int | None
+    missing: int = 0
+    own: bool = False
 
 
 def amount(text: str) -> int:
@@ -75,21 +92,60 @@ def fit_document(
     estimator = estimator_from(document["memory"])
     estimate = estimator.estimate(setting)
     shares = place(estimator, setting, placement)
-    beside = [part.bytes for part in parts]
-    known = [size for size in beside if size is not None]
-    total = estimate.total if len(known) == len(beside) else None
-    left = None if limit is None or len(known) < len(beside) else limit - sum(known)
+    beside = _sum(parts)
+    total = None if estimate.total is None or beside is None else estimate.total + beside
+    left = None if limit is None or beside is None else limit - beside
     return {
         **estimate_row(estimate),
         "unified": setting.unified,
         "full_window": setting.full_window,
         "places": None if shares is None else [asdict(s) | {"total": s.total} for s in shares],
         "parts": [asdict(part) for part in parts],
-        "total": None if total is None else total + sum(known),
+        "total": total,
         "limit": limit,
         "largest_context": None if left is None else estimator.largest_context(left, setting),
         "quants": None if left is None else _quants(document, estimator, setting, left),
     }
+
+
+def _sum(parts: Sequence[Part]) -> int | None:
+    """The bytes of what is loaded beside the model; None where one is unknown."""
+    known = [part.bytes for part in parts if part.bytes is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def fitting_quants(
+    document: dict[str, Any],
+    setting: Setting,
+    quants: Sequence[Quant],
+    parts: tuple[Part, ...] = (),
+    limit: int = 0,
+) -> list[dict[str, Any]]:
+    """Each of ``quants`` with the ``total`` it takes under ``setting`` and whether that ``fits``
+    into ``limit`` bytes beside ``parts`` (None for both: unknown), the largest first.
+
+    Cache and compute are those of this model, which its quants share; so is what a file holds
+    besides its tensors. None was opened.
+    """
+    estimate = estimator_from(document["memory"]).estimate(setting)
+    beside, weights = _sum(parts), estimate.weights.bytes or 0
+    around = _around(document, quants, weights)
+    rows = []
+    for quant in sorted(quants, key=lambda one: (-(one.bytes or 0), one.path)):
+        total = None
+        if None not in (quant.bytes, estimate.total, beside):
+            tensors = max((quant.bytes or 0) - around, 0)
+            total = (estimate.total or 0) - weights + tensors + (beside or 0)
+        rows.append(
+            asdict(quant) | {"total": total, "fits": None if total is None else total <= limit}
+        )
+    return rows
+
+
+def _around(document: dict[str, Any], quants: Sequence[Quant], weights: int) -> int:
+    """Bytes of the files of this model that are no tensors: header and padding."""
+    own = next((one.bytes for one in quants if one.own and one.bytes is not None), None)
+    return document["format"]["data_offset"] or 0 if own is None else max(own - weights, 0)
 
 
 def _quants(

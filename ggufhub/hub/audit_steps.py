@@ -22,7 +22,7 @@ from ggufhub.audit.hosts import SILENT, TRIES, host_of
 from ggufhub.audit.stored import pack_files, unpack_files
 from ggufhub.hub import queue
 from ggufhub.hub.audit_models import OPEN_AUDITS, Audit, AuditItem, AuditState, ItemState, Place
-from ggufhub.hub.models import Inspection, Report, State
+from ggufhub.hub.models import OPEN_STATES, Inspection, Report, State
 from ggufhub.hub.reuse import subject_of
 from ggufhub.hub.values import clamp, clip
 from ggufhub.limits import HEADER
@@ -167,15 +167,20 @@ def item_of(row: AuditItem) -> Item:
 
 
 def follow(inspection_id: Any) -> None:
-    """Settle the item of an inspection that has just ended, and queue the next of its host: a
-    round every few seconds alone would leave workers with nothing to do."""
-    items = AuditItem.objects.select_related("audit").defer("audit__head")
-    for item in items.filter(inspection=inspection_id, state=ItemState.RUNNING):
-        stored = Report.objects.filter(pk=inspection_id).values_list("document", flat=True).first()
-        if stored is not None:
-            settle_with(item, decode_document(bytes(stored)))
-        if not item.audit.is_final and not _is_dead(item.audit, item.host):
-            _feed(item.audit, [item.host])
+    """After an inspection has ended: settle what has, and queue more of its host. A round every
+    few seconds alone would leave workers with nothing to do.
+
+    Half of what may be in flight has to have ended: several at once take a fraction of the
+    statements, and the other half keeps the workers busy.
+    """
+    mine = AuditItem.objects.filter(inspection=inspection_id, state=ItemState.RUNNING)
+    for audit_id, host in mine.values_list("audit", "host"):
+        if _in_flight(audit_id, host) > _most_of(host) // 2:
+            continue
+        audit = Audit.objects.defer("head", "target").get(pk=audit_id)
+        settle(audit)
+        if not audit.is_final and not _is_dead(audit, host):
+            _feed(audit, [host])
 
 
 def feed(audit: Audit) -> int:
@@ -195,10 +200,10 @@ def feed(audit: Audit) -> int:
 def _feed(audit: Audit, hosts: Sequence[str]) -> int:
     """Queue what these hosts have room for."""
     items = AuditItem.objects.filter(audit=audit)
-    room = IN_FLIGHT - items.filter(state=ItemState.RUNNING).count()
+    room = IN_FLIGHT - _in_work(items).count()
     chosen: list[AuditItem] = []
     for host in hosts:
-        free = min(_room_of(host), room - len(chosen))
+        free = min(_most_of(host) - _in_flight(audit.pk, host), room - len(chosen))
         if free > 0:
             rows = items.filter(state=ItemState.WAITING, host=host).order_by("id")
             chosen += rows.defer("row")[:free]
@@ -207,22 +212,36 @@ def _feed(audit: Audit, hosts: Sequence[str]) -> int:
     return len(chosen)
 
 
-def _room_of(host: str) -> int:
-    """How many files of a host may be asked for now; those of this machine have none."""
-    if not host:
-        return IN_FLIGHT
-    running = AuditItem.objects.filter(
-        host=host, state=ItemState.RUNNING, audit__state__in=OPEN_AUDITS
-    )
-    return HOST_IN_FLIGHT - running.count()
+def _most_of(host: str) -> int:
+    """How many files of a host may be in flight; those of this machine have none."""
+    return HOST_IN_FLIGHT if host else IN_FLIGHT
+
+
+def _in_flight(audit_id: Any, host: str) -> int:
+    """Files of a host that are queued or inspected, over all audits; of this machine, those of
+    this audit."""
+    whose: dict[str, Any] = {"audit__state__in": OPEN_AUDITS} if host else {"audit": audit_id}
+    return int(_in_work(AuditItem.objects.filter(host=host, **whose)).count())
+
+
+def _in_work(rows: Any) -> Any:
+    """Those of ``rows`` whose inspections have not ended, settled or not."""
+    return rows.filter(state=ItemState.RUNNING, inspection__state__in=OPEN_STATES)
 
 
 def _is_dead(audit: Audit, host: str) -> bool:
-    if not host:
+    """Whether the last files of a host before the next one to be asked for gave no answer.
+
+    They are asked for in the order of their ids, which an index knows; by the time they ended,
+    every one of thousands would have to be looked at.
+    """
+    items = AuditItem.objects.filter(audit=audit, host=host)
+    waiting = items.filter(state=ItemState.WAITING).order_by("id")
+    following = waiting.values_list("id", flat=True).first() if host else None
+    if following is None:
         return False
-    rows = AuditItem.objects.filter(audit=audit, host=host, state=ItemState.SETTLED, reused=False)
-    last = rows.order_by("-settled_at")
-    codes = list(last.values_list("error_code", flat=True)[:TRIES])
+    ended = items.filter(state=ItemState.SETTLED, reused=False, id__lt=following)
+    codes = list(ended.order_by("-id").values_list("error_code", flat=True)[:TRIES])
     return len(codes) == TRIES and all(code in SILENT for code in codes)
 
 
@@ -270,13 +289,9 @@ def _inspection(audit: Audit, item: AuditItem) -> Inspection:
 
 def settle(audit: Audit) -> int:
     """Take over what ended inspections say; how many there were."""
-    rows = AuditItem.objects.filter(audit=audit, state=ItemState.RUNNING).select_related(
-        "inspection"
-    )
-    ended = rows.filter(
-        Q(inspection=None) | ~Q(inspection__state__in=[State.QUEUED, State.RUNNING])
-    )
-    items = list(ended.order_by("id")[:SETTLED_A_ROUND])
+    rows = AuditItem.objects.filter(audit=audit, state=ItemState.RUNNING)
+    ended = rows.filter(Q(inspection=None) | ~Q(inspection__state__in=OPEN_STATES))
+    items = list(ended.select_related("inspection").order_by("id")[:SETTLED_A_ROUND])
     wanted = [item.inspection_id for item in items]
     documents = dict(
         Report.objects.filter(pk__in=wanted).values_list("pk", "document").iterator(chunk_size=50)

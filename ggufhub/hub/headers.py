@@ -17,6 +17,7 @@ from uuid import UUID
 from ggufhub.hub import shared
 from ggufhub.hub.header_models import HeaderBlock, StoredHeader
 from ggufhub.hub.models import Report
+from ggufhub.hub.shared import Block
 
 BLOCK = 1024**2
 """Bytes of the longest block. One is decompressed in a few milliseconds."""
@@ -82,7 +83,7 @@ def _cuts(metadata: list[dict[str, Any]]) -> list[int]:
     return sorted({place for e in long for place in (e["offset"], e["offset"] + e["length"])})
 
 
-def _blocks(file: Read, cuts: list[int], spans: list[list[Any]]) -> Iterator[HeaderBlock]:
+def _blocks(file: Read, cuts: list[int], spans: list[list[Any]]) -> Iterator[Block]:
     """The blocks of ``file``. Adds ``[offset, [[digest, size], …]]`` to ``spans`` for each span."""
     for begin, end in file.spans:
         parts: list[list[Any]] = []
@@ -90,13 +91,8 @@ def _blocks(file: Read, cuts: list[int], spans: list[list[Any]]) -> Iterator[Hea
         stops = [*(cut for cut in cuts if begin < cut < end), end]
         for stop in stops:
             for offset in range(begin, stop, BLOCK):
-                raw = file.read(offset, min(BLOCK, stop - offset))
-                block = HeaderBlock(
-                    digest=hashlib.sha256(raw).hexdigest(),
-                    size=len(raw),
-                    data=zlib.compress(raw, 1),
-                )
-                parts.append([block.digest, block.size])
+                block = Block.of(file.read(offset, min(BLOCK, stop - offset)))
+                parts.append([block.digest, len(block.raw)])
                 yield block
             begin = stop
 

@@ -38,7 +38,7 @@ def find(row: Inspection) -> Report | None:
     """The newest report of the same owner about the same subject, if it could be read at all."""
     if not row.subject:
         return None
-    rows = Report.objects.select_related("inspection").filter(
+    rows = Report.objects.filter(
         inspection__subject=row.subject,
         inspection__owner=row.owner_id,
         inspection__state=State.DONE,

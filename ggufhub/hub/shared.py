@@ -5,7 +5,10 @@ nobody waits for the write lock while megabytes go in. Until a report holds them
 left-overs: ``used`` tells the two apart, and ``prune`` deletes what nobody asked for in a day.
 """
 
+import hashlib
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -25,6 +28,23 @@ BATCH_BYTES = 4 * 1024**2
 
 IDLE = timedelta(days=1)
 """How long what no report holds is kept. A report is written minutes after its arrays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Bytes of a header; ``digest`` is their SHA-256 (hex)."""
+
+    digest: str
+    raw: bytes
+
+    @classmethod
+    def of(cls, raw: bytes) -> "Block":
+        return cls(hashlib.sha256(raw).hexdigest(), raw)
+
+    def compressed(self) -> HeaderBlock:
+        """The row that holds them."""
+        data = zlib.compress(self.raw, 1)
+        return HeaderBlock(digest=self.digest, size=len(self.raw), data=data)
 
 
 def store_arrays(arrays: Iterable[PackedArray]) -> list[int]:
@@ -74,17 +94,21 @@ def _store_chunks(arrays: Sequence[PackedArray], keys: dict[str, int]) -> None:
     )
 
 
-def store_blocks(blocks: Iterable[HeaderBlock]) -> list[str]:
-    """Store what is new of ``blocks`` as they come; the digests of all of them."""
+def store_blocks(blocks: Iterable[Block]) -> list[str]:
+    """Store what is new of ``blocks`` as they come; the digests of all of them.
+
+    Only what is new is compressed: every quant of a model brings the same vocabulary along.
+    """
     digests: list[str] = []
-    for batch in _batches(blocks, lambda block: len(block.data)):
-        names = sorted(block.digest for block in batch)
-        with transaction.atomic():
-            HeaderBlock.objects.filter(pk__in=names).update(used=timezone.now())
-            HeaderBlock.objects.bulk_create(
-                sorted(batch, key=lambda block: block.digest), ignore_conflicts=True
-            )
-        digests += names
+    for batch in _batches(blocks, lambda block: len(block.raw)):
+        by_digest = {block.digest: block for block in sorted(batch, key=lambda b: b.digest)}
+        rows = HeaderBlock.objects.filter(pk__in=list(by_digest))
+        found = rows.update(used=timezone.now())  # ``prune`` leaves them for a day from here on
+        if found < len(by_digest):
+            known = set(rows.values_list("pk", flat=True)) if found else set()
+            new = [block.compressed() for name, block in by_digest.items() if name not in known]
+            HeaderBlock.objects.bulk_create(new, ignore_conflicts=True)
+        digests += by_digest
     return list(dict.fromkeys(digests))
 
 

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from ggufhub.errors import SourceError
 from ggufhub.limits import Limits
-from ggufhub.sources.api import Api
 from ggufhub.sources.base import Digest, Reads
 from ggufhub.sources.dial import Dialer
 from ggufhub.sources.http import HttpSource
@@ -22,6 +21,7 @@ from ggufhub.sources.hub import (
     list_tree,
 )
 from ggufhub.sources.hub_names import COMMIT, HubName, HubSettings, parse_hub_name
+from ggufhub.sources.list_quota import MeteredApi, Quota
 from ggufhub.sources.listing import Collector, Entry, Interest, Listing
 from ggufhub.sources.policy import AddressPolicy
 
@@ -37,7 +37,10 @@ _PAGE = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([^?#]+?)/?(?
 
 
 class Hub:
-    """One hub, asked with one connection. Use it as a context manager."""
+    """One hub, asked with one connection. Use it as a context manager.
+
+    Once the hub says that nothing is left of ``quota`` it is not asked before there is.
+    """
 
     def __init__(
         self,
@@ -46,10 +49,12 @@ class Hub:
         policy: AddressPolicy,
         dialer: Dialer,
         limits: Limits,
+        quota: Quota | None = None,
     ) -> None:
         token = settings.token
-        self._api = Api(
+        self._api = MeteredApi(
             settings.endpoint,
+            quota=quota or Quota(),
             policy=policy,
             limits=limits,
             dialer=dialer,

@@ -11,6 +11,7 @@ from ggufhub.names import LINKS
 from ggufhub.sources.base import ByteSource, Identity
 from ggufhub.sources.bucket_names import ObjectName, parse_object_name
 from ggufhub.sources.list_folder import list_folder
+from ggufhub.sources.list_quota import Quota
 from ggufhub.sources.listing import Entry, Interest, Listing
 from ggufhub.sources.open import is_url, open_source
 
@@ -38,6 +39,7 @@ class Places:
         self._interest = interest
         self._limits = limits or Limits()
         self._environment = environment
+        self._quota = Quota()
 
     def repositories(self, text: str) -> list[str]:
         """The places that ``text`` stands for: an organisation has many, anything else is one.
@@ -95,6 +97,7 @@ class Places:
             policy=self._policy,
             dialer=make_dialer(self._policy, self._environment),
             limits=self._limits,
+            quota=self._quota,
         )
 
     def _index(self, url: str) -> Listing:

@@ -2,6 +2,11 @@
 
 import hashlib
 import json
+import threading
+import time
+from collections.abc import Iterable
+from functools import partial
+from unittest.mock import patch
 from urllib.parse import parse_qs, urlsplit
 
 from tests.core.rangeserver import Behaviour, Handler, OnOneServer, RangeServer
@@ -10,13 +15,65 @@ COMMIT = "c0ffee" + "0" * 34
 PAGE = 100
 
 
+class Window:
+    """At most ``most`` requests in every ``seconds``, as the hub counts them: a window begins with
+    its first request. ``asked`` and ``refused`` count those of each window."""
+
+    def __init__(self, name: str, most: int, seconds: float) -> None:
+        self.name = name
+        self.most = most
+        self.seconds = seconds
+        self.asked: list[int] = []
+        self.refused = 0
+        self._began = 0.0
+        self._lock = threading.Lock()
+
+    def counted(self, route: Behaviour) -> Behaviour:
+        """``route`` as long as the window has room for it, else 429; the answer to every request
+        says how much room is left."""
+
+        def serve(handler: Handler, data: bytes) -> None:
+            taken, left, wait = self._take()
+            told = {"RateLimit": f'"{self.name}";r={left};t={wait}'}
+            if taken:
+                with patch.object(handler, "answer", partial(handler.answer, **told)):
+                    route(handler, data)
+            else:
+                handler.answer(429, b"slow down", **{"Retry-After": str(wait)}, **told)
+
+        return serve
+
+    def _take(self) -> tuple[bool, int, int]:
+        """Whether there is room, what is left then, and the seconds to the next window."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._began >= self.seconds:
+                self._began = now
+                self.asked.append(0)
+            taken = self.asked[-1] < self.most
+            self.asked[-1] += 1
+            self.refused += not taken
+            wait = int(self._began + self.seconds - now) + 1
+            return taken, max(self.most - self.asked[-1], 0), wait
+
+
 class FakeOrganisation(OnOneServer):
     """``count`` repositories ``org/r000``…, each with ``model`` under the name of its repository.
 
-    Every ``quota`` requests of the API the hub asks to come back in ``pause`` seconds, once.
+    Every ``quota`` requests of the API the hub asks to come back in ``pause`` seconds, once; the
+    ``windows`` limit it as the real hub does: those of the API (``api``) and of files
+    (``resolvers``).
     """
 
-    def __init__(self, count: int, model: bytes, *, quota: int = 0, pause: str = "0") -> None:
+    def __init__(
+        self,
+        count: int,
+        model: bytes,
+        *,
+        quota: int = 0,
+        pause: str = "0",
+        windows: Iterable[Window] = (),
+    ) -> None:
         self.names = [f"org/r{number:03}" for number in range(count)]
         self.model = model
         self.sha256 = hashlib.sha256(model).hexdigest()
@@ -25,6 +82,7 @@ class FakeOrganisation(OnOneServer):
         self.refused = 0
         self._asked = 0
         self.server = RangeServer()
+        files: dict[str, Behaviour] = {}
         routes: dict[str, Behaviour] = {
             "api/models": self._models,
             "api/collections/org/best-1a2b": self._collection,
@@ -33,8 +91,12 @@ class FakeOrganisation(OnOneServer):
             file = f"{name.partition('/')[2]}-Q8_0.gguf"
             routes[f"api/models/{name}/revision/main"] = self._revision
             routes[f"api/models/{name}/tree/{COMMIT}"] = self._tree(file)
-            self.server.files[f"{name}/resolve/{COMMIT}/{file}"] = model
-        self.server.behaviours = {name: self._counted(route) for name, route in routes.items()}
+            files[f"{name}/resolve/{COMMIT}/{file}"] = lambda handler, _: handler.serve(model)
+        routes = {name: self._counted(route) for name, route in routes.items()}
+        limits = {window.name: window.counted for window in windows}
+        for kind, found in (("api", routes), ("resolvers", files)):
+            limit = limits.get(kind, lambda route: route)
+            self.server.behaviours |= {name: limit(route) for name, route in found.items()}
 
     def _counted(self, route: Behaviour) -> Behaviour:
         def serve(handler: Handler, data: bytes) -> None:

@@ -39,15 +39,6 @@ def test_a_folder_is_listed_below_itself(tmp_path: Path) -> None:
         assert source.sibling_names() == ["one.gguf"]
 
 
-def test_a_hundred_thousand_other_files_do_no_harm(tmp_path: Path) -> None:
-    crowd = tmp_path / "crowd"
-    crowd.mkdir()
-    for number in range(5_000):
-        (crowd / f"{number}.txt").touch()
-    write(tmp_path, {"crowd/one.gguf": MODEL})
-    assert paths(list_folder(tmp_path, INTEREST)) == ["crowd/one.gguf"]
-
-
 def test_a_tree_without_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "MOST_VISITED", 10)
     write(tmp_path, {f"{number}.gguf": MODEL for number in range(20)})

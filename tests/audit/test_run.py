@@ -14,7 +14,7 @@ from ggufhub.errors import SourceError, UsageError
 from ggufhub.rules.model_samples import llama
 from ggufhub.rules.policy import Policy
 from ggufhub.sources.listed import LINKS
-from tests.audit.fakeorg import FakeOrganisation
+from tests.audit.fakeorg import FakeOrganisation, Window
 from tests.audit.kit import write
 from tests.core.rangeserver import RangeServer
 
@@ -133,6 +133,33 @@ def test_one_dead_host_does_not_hold_up_the_others() -> None:
     assert codes.count("host_down") == 20 - TRIES
     assert result.head["totals"]["pass"] == 3
     assert result.head["totals"]["unreadable"] == 20
+
+
+def test_an_organisation_is_asked_no_more_than_it_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, resolvers = Window("api", 15, 1.5), Window("resolvers", 8, 1.5)
+    with FakeOrganisation(20, MODEL, windows=(api, resolvers)) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        result = audit("hf://org", LOCAL)
+    assert result.head["totals"]["pass"] == 20
+    assert max(api.asked) == api.most
+    assert api.refused == 0
+    # A listing that the end of a window cut short is begun again.
+    assert 0 <= sum(api.asked) - (1 + 2 * 20) < len(api.asked)
+    assert sum(resolvers.asked) - resolvers.refused == 20
+
+
+def test_a_host_that_is_busy_is_not_asked_for_every_file() -> None:
+    """One refused request a window, whatever the number of files that have to wait."""
+    window = Window("resolvers", 10, 1.0)
+    served = {
+        f"{n}.gguf": window.counted(lambda handler, _: handler.serve(MODEL)) for n in range(25)
+    }
+    with RangeServer({}, served) as server:
+        links = [server.url(name) for name in served]
+        result = audit(LINKS + "\n".join(links), LOCAL)
+    assert result.head["totals"]["pass"] == 25
+    assert 1 <= window.refused < len(window.asked)
+    assert sum(window.asked) == 25 + window.refused
 
 
 def test_an_organisation_within_its_quota(monkeypatch: pytest.MonkeyPatch) -> None:

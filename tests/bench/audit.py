@@ -4,6 +4,10 @@ Twenty distinct headers, one of them of a megabyte, one model in twenty broken. 
 second, CPU of a file, peak memory of each process, requests and the size of the database; then
 all of it again unchanged; then anew while two worker processes are killed on the way. Counts are
 checked against what was made: a model that is lost or inspected twice ends the bench.
+
+`--organisation 300` audits an organisation of so many repositories on a hub that pages its lists
+and allows a number of requests in each window: by the command and by the service. Whoever asks for
+more than is left of the listing's quota ends the bench.
 """
 
 import argparse
@@ -22,12 +26,17 @@ from pathlib import Path
 from typing import Any
 
 from ggufhub.rules.model_samples import llama
+from tests.audit.fakeorg import FakeOrganisation, Window
 from tests.builders import vocabulary
 from tests.core.rangeserver import RangeServer
 
 HEADERS = 20
 BROKEN_EVERY = 20
 PORT = 8123
+
+API, RESOLVERS = (170, 20.0), (70, 20.0)
+"""Requests of a window and its seconds. The real hub allows 500 and 3,000 in five minutes to who
+has no account; here both run out, and every wait is shorter."""
 
 
 def make(number: int) -> bytes:
@@ -59,10 +68,10 @@ def write(folder: Path, count: int) -> None:
 
 
 class Memory:
-    """The most memory (MiB) that each process below one of ours took, by its command."""
+    """The most memory (MiB) that a process below one of ours took: ``peaks`` by what it is."""
 
     def __init__(self, pid: int) -> None:
-        self.peaks: dict[int, float] = {}
+        self.peaks: dict[str, float] = {}
         self._pid = pid
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -76,7 +85,8 @@ class Memory:
     def _watch(self) -> None:
         while not self._over.wait(0.5):
             for pid in [self._pid, *children(self._pid)]:
-                self.peaks[pid] = max(self.peaks.get(pid, 0.0), peak_of(pid))
+                kind = kind_of(pid)
+                self.peaks[kind] = max(self.peaks.get(kind, 0.0), peak_of(pid))
 
 
 def children(pid: int) -> list[int]:
@@ -135,10 +145,11 @@ def report(words: str, count: int, seconds: float, **figures: float) -> None:
 class Service:
     """The whole product on a port of its own, with data of its own."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, **more: str) -> None:
         self.data = data
         environment = {
             **os.environ,
+            **more,
             "GGUFHUB_DATA": str(data),
             "GGUFHUB_BIND": f"127.0.0.1:{PORT}",
             "GGUFHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
@@ -166,9 +177,9 @@ class Service:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read())
 
-    def audit(self, urls: list[str]) -> Iterator[dict[str, Any]]:
+    def audit(self, **order: Any) -> Iterator[dict[str, Any]]:
         """Begin an audit; its state about every second until it has ended."""
-        made = self.call("/audits", {"urls": urls})
+        made = self.call("/audits", order)
         while True:
             state = self.call(f"/audits/{made['id']}")
             yield state
@@ -199,6 +210,15 @@ class Service:
         self.process.wait()
 
 
+def kind_of(pid: int) -> str:
+    """What a process of the service is for: web, broker, or the name of a worker."""
+    words = command_of(pid).split("\0")
+    if "celery" in words:
+        return words[words.index("-n") + 1].partition("@")[0] if "-n" in words else "inspect"
+    names = {"granian": "web", "valkey": "broker", "redis": "broker"}
+    return next((kind for name, kind in names.items() if name in " ".join(words)), "other")
+
+
 def command_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_text()
@@ -219,7 +239,9 @@ def over_http(folder: Path, count: int, data: Path) -> None:
             other = [f"{url}?again" for url in urls]
             _measured(service, server, "over HTTP, two workers killed", other, kill=2)
         finally:
-            print(f"peak of the largest process {memory.stop():.0f} MiB", flush=True)
+            memory.stop()
+            peaks = ", ".join(f"{kind} {peak:.0f}" for kind, peak in sorted(memory.peaks.items()))
+            print(f"most memory of a process, MiB: {peaks}", flush=True)
             service.stop()
 
 
@@ -229,7 +251,7 @@ def _measured(
     server.requests.clear()
     sent, cpu, began = server.bytes_sent, service.cpu(), time.monotonic()
     state: dict[str, Any] = {}
-    for state in service.audit(urls):
+    for state in service.audit(urls=urls):
         done = state["models"]["settled"]
         if kill and done > len(urls) * (3 - kill) // 4:
             os.kill(service.workers()[-1], signal.SIGKILL)
@@ -251,10 +273,55 @@ def _measured(
     )
 
 
+def organisation(count: int, data: Path) -> None:
+    """An organisation of ``count`` repositories, by the command and then by the service."""
+    for words, ask in (("command", _by_command), ("service", _by_service)):
+        windows = [Window("api", *API), Window("resolvers", *RESOLVERS)]
+        with FakeOrganisation(count, make(1), windows=windows) as hub:
+            began = time.monotonic()
+            totals = ask(hub.endpoint, data)
+            seconds = time.monotonic() - began
+        assert totals["models"] == totals["pass"] == count, totals
+        for window in windows:
+            assert window.most >= max(window.asked) - window.refused, window.asked
+            print(
+                f"{words}, {window.name}: {sum(window.asked):,} requests, at most {window.most} in "
+                f"{window.seconds:.0f} s: {window.asked}, {window.refused} refused",
+                flush=True,
+            )
+        assert windows[0].refused == 0, "the listing asked for more than was left"
+        print(f"{words}: {count} repositories in {seconds:.1f} s", flush=True)
+
+
+def _by_command(endpoint: str, data: Path) -> dict[str, int]:
+    command = [sys.executable, "-m", "ggufhub.cli", "audit", "hf://org", "--format", "json"]
+    command += ["--allow-network", "127.0.0.0/8"]
+    environment = {**os.environ, "HF_ENDPOINT": endpoint}
+    process = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    totals: dict[str, int] = json.loads(process.stdout)["totals"]
+    return totals
+
+
+def _by_service(endpoint: str, data: Path) -> dict[str, int]:
+    service = Service(data, HF_ENDPOINT=endpoint)
+    try:
+        *_, state = service.audit(repository="hf://org")
+    finally:
+        service.stop()
+    models = state["models"]
+    return {"models": models["total"], **models["verdicts"]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int, nargs="?", default=10_000)
-    count = parser.parse_args().count
+    parser.add_argument("--organisation", type=int, metavar="N", help="repositories")
+    options = parser.parse_args()
+    if options.organisation is not None:
+        with tempfile.TemporaryDirectory() as place:
+            organisation(options.organisation, Path(place) / "data")
+        return
+    count = options.count
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "models"
         write(folder, count)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from ggufhub.audit.hosts import TRIES
 from ggufhub.hub import audit_selectors, audit_steps, audits, queue, services
 from ggufhub.hub.audit_models import Audit, AuditItem, AuditState, ItemState, Place, Schedule
-from ggufhub.hub.models import Inspection, Report
+from ggufhub.hub.models import Inspection, Report, State
 from ggufhub.hub.reconcile import DRAINED_AFTER, reconcile
 from ggufhub.rules.model_samples import llama
 from tests.audit.fakeorg import FakeOrganisation
@@ -97,6 +97,35 @@ def test_an_organisation_with_a_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(audit.items.values_list("verdict", flat=True)) == {"pass"}
 
 
+def test_an_organisation_may_take_any_number_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "MOST_POSTPONED", 2)
+    with FakeOrganisation(8, MODEL, quota=4, pause="60") as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        audit = begin(source="hf://org")
+        for _ in range(16):
+            Place.objects.update(not_before=None)
+            step(audit)
+        assert hub.refused > 2
+    assert audit.state == AuditState.DONE
+    assert set(audit.items.values_list("verdict", flat=True)) == {"pass"}
+    assert audit.items.count() == 8
+
+
+def test_an_organisation_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "MOST_POSTPONED", 2)
+    with FakeOrganisation(3, MODEL, pause="60") as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        audit = begin(source="hf://org")
+        audit_steps.add_places(audit, [f"hf://{name}" for name in hub.names])
+        hub.quota = 1
+        for _ in range(4):
+            Place.objects.update(not_before=None)
+            step(audit)
+    assert audit.state == AuditState.DONE
+    assert not audit.items.exists()
+    assert len(audit_selectors.head(audit)["problems"]) == 3
+
+
 def test_an_organisation_that_is_too_busy_to_be_listed_is_asked_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -169,6 +198,25 @@ def test_no_host_is_asked_for_more_than_a_few_files_at_a_time() -> None:
     audit.refresh_from_db()
     assert audit_steps.feed(audit) == audit_steps.HOST_IN_FLIGHT
     assert audit_steps.feed(audit) == 0
+
+
+def test_the_next_files_are_queued_once_half_of_the_last_have_ended() -> None:
+    names = [f"{number}.gguf" for number in range(30)]
+    with RangeServer(dict.fromkeys(names, MODEL)) as server:
+        audit = begin(links=links(server, names))
+        tasks.audit_step(str(audit.pk))
+        audit.refresh_from_db()
+        most = audit_steps.HOST_IN_FLIGHT
+        assert audit_steps.feed(audit) == most
+        queued = Inspection.objects.filter(state=State.QUEUED).order_by("created")
+        for ended in range(1, most // 2 + 1):
+            assert audit.items.filter(state=ItemState.SETTLED).count() == 0
+            assert queued.count() == most - ended + 1
+            inspect(str(queued.first().pk))
+        assert queued.count() == most
+        assert audit.items.filter(state=ItemState.SETTLED).count() == most // 2
+        audits.cancel(audit)
+        assert queued.count() == 0
 
 
 def test_an_audit_has_only_so_many_in_flight(

@@ -1,6 +1,6 @@
 """What one way to run a model takes, and what would fit, as text for a terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ggufhub.report.codec import Json
 from ggufhub.report.render.words import counted, visible
@@ -10,11 +10,13 @@ _COLUMNS = ("layers", "weights", "cache", "states", "compute", "total")
 _WIDTH = 16
 
 
-def fit_text(fit: dict[str, Json] | None) -> str:
-    """A table of places, what is loaded beside the model, and what fits."""
+def fit_text(fit: dict[str, Json] | None, beside: Sequence[dict[str, Json]] = ()) -> str:
+    """A table of places, what is loaded beside the model, and what fits; of the quants that lie
+    ``beside`` it too."""
     if fit is None:
         return "There is nothing to estimate.\n"
-    return "\n".join([_setting(fit), *_places(fit), *_parts(fit), *_limit(fit)]) + "\n"
+    lines = [_setting(fit), *_places(fit), *_parts(fit), *_limit(fit), *_beside(beside)]
+    return "\n".join(lines) + "\n"
 
 
 def _setting(fit: dict[str, Json]) -> str:
@@ -72,6 +74,27 @@ def _limit(fit: dict[str, Json]) -> Iterator[str]:
         yield "No quant of this model fits with this context."
     for quant in best:
         yield f"  {quant['mix']:<10} {quant['total'] / _GIB:>8.2f} GiB  {quant['note']}"
+
+
+def _beside(quants: Sequence[dict[str, Json]]) -> Iterator[str]:
+    """The quants that are really there, if there is more than one."""
+    if len(quants) < 2:
+        return
+    yield ""
+    best = next((quant for quant in quants if quant["fits"]), None)
+    here = f"Of the {len(quants)} quants that lie here"
+    if best is None:
+        yield f"{here} none is known to fit."
+    else:
+        yield f"{here} the largest that fits is {visible(best['path'])}."
+    for quant in quants:
+        fits = {True: "fits", False: "too large", None: "unknown"}[quant["fits"]]
+        total = "" if quant["total"] is None else f"{quant['total'] / _GIB:.2f} GiB"
+        why = f"  {counted(quant['missing'], 'shard')} missing" if quant["missing"] else ""
+        mark = "*" if quant["own"] else " "
+        label = visible(quant["quant"])
+        yield f" {mark}{label:<12} {total:>12}  {fits:<9}  {visible(quant['path'])}{why}"
+    yield "By the sizes of their files, with the cache and buffers of the one marked *."
 
 
 def sizes_text(rows: list[dict[str, Json]], real: tuple[int, int] | None) -> str:
