@@ -1,6 +1,7 @@
 """What the form of the Memory tab asks for, by the names the API uses. Nonsense falls back."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.http import QueryDict
 
@@ -8,6 +9,7 @@ from ggufhub.errors import UsageError
 from ggufhub.estimate.cache import KV_TYPES, Setting
 from ggufhub.estimate.fit import amount
 from ggufhub.estimate.placement import EVERYTHING, Placement
+from ggufhub.hub.beside import KINDS
 from viewer.paging import whole_number
 
 MOST_CONTEXT = 1 << 30
@@ -18,11 +20,13 @@ MOST_SHARE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How the model is to be run, where it is to lie, and the memory there is, in GiB as written
-    ('' where that was not asked) and in bytes. ``problem`` is what the form has to say."""
+    """How the model is to be run, where it is to lie, the reports of what is loaded beside it,
+    and the memory there is, in GiB as written ('' where that was not asked) and in bytes.
+    ``problem`` is what the form has to say."""
 
     setting: Setting
     placement: Placement
+    beside: dict[str, UUID]
     gib: str
     limit: int | None
     problem: str | None
@@ -47,7 +51,8 @@ class Asked:
         """Whether anything below the fold of the form was asked for."""
         setting = self.setting
         same = setting.key_type == setting.value_type
-        return self.placed or not same or not setting.unified or setting.full_window
+        unusual = not same or not setting.unified or setting.full_window
+        return self.placed or unusual or bool(self.beside)
 
 
 def asked_of(query: QueryDict, trained: int) -> Asked:
@@ -59,7 +64,8 @@ def asked_of(query: QueryDict, trained: int) -> Asked:
         problem = f"The model was trained for {trained:,} tokens; beyond that it gets worse."
     layers = whole_number(query.get("offload"), None)
     placement = Placement(EVERYTHING if layers is None else layers, split)
-    return Asked(_setting(query, context or trained), placement, gib, limit, problem)
+    setting = _setting(query, context or trained)
+    return Asked(setting, placement, _beside(query), gib, limit, problem)
 
 
 def memory_of(query: QueryDict) -> tuple[str, int | None]:
@@ -83,6 +89,16 @@ def _setting(query: QueryDict, context: int) -> Setting:
         flash_attention=query.get("flash") != "off",
         full_window=query.get("swa_full") == "on",
     )
+
+
+def _beside(query: QueryDict) -> dict[str, UUID]:
+    found = {}
+    for what in KINDS:
+        try:
+            found[what] = UUID(query.get(what, ""))
+        except ValueError:
+            continue
+    return found
 
 
 def _kind(asked: str | None, fallback: str) -> str:

@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from ggufhub.estimate.cache import KV_TYPES, MICRO_BATCH
 from ggufhub.estimate.placement import EVERYTHING
+from ggufhub.hub.beside import KINDS
 from ggufhub.hub.models import LARGEST
 
 MOST_CONTEXT = 2**30
@@ -47,6 +48,13 @@ class MemoryQuery(serializers.Serializer[Any]):
         r"^\d{1,6}(?:,\d{1,6}){0,15}$",
         default="1",
         help_text="How several devices share the layers, for example 3,1.",
+    )
+    mmproj = serializers.UUIDField(
+        required=False, help_text="The report of the projector that is loaded beside it."
+    )
+    adapter = serializers.UUIDField(required=False, help_text="The report of an adapter.")
+    draft = serializers.UUIDField(
+        required=False, help_text="The report of a draft model, which runs with the same setting."
     )
     gib = serializers.FloatField(
         required=False,
@@ -90,6 +98,17 @@ class PlaceOutput(serializers.Serializer[Any]):
     total = serializers.IntegerField()
 
 
+class PartOutput(serializers.Serializer[Any]):
+    """What is loaded beside the model."""
+
+    what = serializers.ChoiceField(list(KINDS))
+    name = serializers.CharField()
+    bytes = serializers.IntegerField(
+        allow_null=True,
+        help_text="Weights, and the cache of a draft model; null where that has no formula.",
+    )
+
+
 class QuantOutput(serializers.Serializer[Any]):
     """This model in another quant: predicted sizes, and whether it would fit."""
 
@@ -121,7 +140,8 @@ class MemoryOutput(serializers.Serializer[Any]):
     cache = FigureOutput()
     states = FigureOutput()
     compute = FigureOutput()
-    total = serializers.IntegerField(allow_null=True)
+    parts = PartOutput(many=True)
+    total = serializers.IntegerField(allow_null=True, help_text="With the parts beside it.")
     places = PlaceOutput(
         many=True,
         allow_null=True,

@@ -92,7 +92,7 @@ def fit_document(
     estimator = estimator_from(document["memory"])
     estimate = estimator.estimate(setting)
     shares = place(estimator, setting, placement)
-    beside = _sum(parts)
+    beside = bytes_of(parts)
     total = None if estimate.total is None or beside is None else estimate.total + beside
     left = None if limit is None or beside is None else limit - beside
     return {
@@ -108,7 +108,7 @@ def fit_document(
     }
 
 
-def _sum(parts: Sequence[Part]) -> int | None:
+def bytes_of(parts: Sequence[Part]) -> int | None:
     """The bytes of what is loaded beside the model; None where one is unknown."""
     known = [part.bytes for part in parts if part.bytes is not None]
     return sum(known) if len(known) == len(parts) else None
@@ -128,7 +128,7 @@ def fitting_quants(
     besides its tensors. None was opened.
     """
     estimate = estimator_from(document["memory"]).estimate(setting)
-    beside, weights = _sum(parts), estimate.weights.bytes or 0
+    beside, weights = bytes_of(parts), estimate.weights.bytes or 0
     around = _around(document, quants, weights)
     rows = []
     for quant in sorted(quants, key=lambda one: (-(one.bytes or 0), one.path)):

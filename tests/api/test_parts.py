@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from rest_framework.test import APIClient
@@ -10,6 +11,7 @@ from ggufhub.hub import selectors
 from ggufhub.hub.models import Report
 from ggufhub.rules.model_samples import llama
 from tests import rows
+from tests.builders import Gguf
 
 TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}{% endfor %}"
 
@@ -88,6 +90,35 @@ def test_memory_tells_where_layers_lie_and_which_quants_fit(api: APIClient, chat
     assert api.get(url(chat, "memory")).json()["quants"] is None
     for wrong in ("split=0", "split=a", "offload=-1", "kv_values=Q9", "ubatch=0"):
         assert api.get(url(chat, f"memory?{wrong}")).status_code in (400, 422), wrong
+
+
+def projector(tmp_path: Path, owner: Any = None) -> Report:
+    file = Gguf().key("general.type", "mmproj").key("general.architecture", "clip")
+    file.key("clip.projector_type", "mlp").tensor("mm.0.weight", (32, 32))
+    return rows.finished(rows.built(file.build(), tmp_path), owner=owner)
+
+
+def test_memory_counts_what_is_loaded_beside_it(
+    api: APIClient, chat: Report, tmp_path: Path
+) -> None:
+    alone = api.get(url(chat, "memory?gib=1")).json()
+    draft = rows.finished(rows.built(llama(), tmp_path))
+    beside = f"memory?gib=1&mmproj={projector(tmp_path).pk}&draft={draft.pk}"
+    body = api.get(url(chat, beside)).json()
+    first, second = body["parts"]
+    assert (first["what"], first["bytes"]) == ("mmproj", 32 * 32 * 4)
+    assert (second["what"], second["bytes"]) == ("draft", alone["total"])
+    assert body["total"] == 2 * alone["total"] + first["bytes"]
+    assert alone["parts"] == []
+
+
+def test_only_a_report_one_may_see_can_be_beside_it(
+    api: APIClient, chat: Report, tmp_path: Path
+) -> None:
+    for wrong in (f"mmproj={chat.pk}", f"draft={uuid4()}", f"adapter={chat.pk}"):
+        answer = api.get(url(chat, f"memory?{wrong}"))
+        assert (answer.status_code, answer.json()["type"]) == (422, "/problems/no-such-setting")
+    assert api.get(url(chat, "memory?draft=x")).status_code == 400
 
 
 def test_what_is_no_language_model_has_no_memory(api: APIClient, vocabulary: Report) -> None:

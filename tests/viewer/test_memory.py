@@ -13,6 +13,7 @@ from tests.builders import Gguf, vocabulary
 from tests.viewer.page import Page
 
 Get = Callable[[str], Page]
+Inspected = Callable[[bytes], Inspection]
 
 
 @pytest.fixture
@@ -59,6 +60,20 @@ def test_what_does_not_work_is_said(address: str, query: str, says: str, get: Ge
 )
 def test_nonsense_falls_back(address: str, query: str, get: Get) -> None:
     assert get(f"{address}?{query}").one("dl", class_="memory-facts")
+
+
+def test_what_is_loaded_beside_it_counts(inspected: Inspected, get: Get) -> None:
+    row = inspected(llama({"llama.context_length": 32_768}))
+    address = reverse("viewer:tab", args=[row.pk, "memory"])
+    assert not [one for one in get(address).all("select") if one.attributes["name"] == "draft"]
+    other = inspected(llama())
+    page = get(f"{address}?gib=1&draft={other.pk}")
+    facts = page.one("dl", class_="memory-facts").text
+    assert "Draft model" in facts
+    assert facts != get(f"{address}?gib=1").one("dl", class_="memory-facts").text
+    assert page.one("option", value=str(other.pk)).attributes.get("selected") is not None
+    problem = get(f"{address}?adapter={other.pk}").one("p", class_="notice")
+    assert "could be the adapter" in problem.text
 
 
 def quants(page: Page) -> dict[str, str]:

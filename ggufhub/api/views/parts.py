@@ -17,7 +17,7 @@ from ggufhub.estimate.cache import Setting
 from ggufhub.estimate.fit import fit_document
 from ggufhub.estimate.memory import CONTEXTS
 from ggufhub.estimate.placement import EVERYTHING, Placement
-from ggufhub.hub import selectors
+from ggufhub.hub import beside, selectors
 from ggufhub.hub.models import Report
 
 GIB = 1024**3
@@ -37,6 +37,7 @@ EXAMPLE = {
     "cache": {"bytes": 32768, "basis": "formula"},
     "states": {"bytes": 0, "basis": "formula"},
     "compute": {"bytes": 196608, "basis": "approximate"},
+    "parts": [],
     "total": 307840,
     "places": [
         {"layers": 0, "weights": 4096, "cache": 0, "states": 0, "compute": 0, "total": 4096},
@@ -89,7 +90,10 @@ class Memory(ReportView):
         limit = None if query.get("gib") is None else int(query["gib"] * GIB)
         context = query.get("context") or stored["context_length"] or CONTEXTS[0]
         try:
-            fit = fit_document(document, _setting(context, query), _placement(query), limit=limit)
+            setting = _setting(context, query)
+            chosen = {what: query[what] for what in beside.KINDS if what in query}
+            parts = beside.parts(self.request.user, chosen, setting)
+            fit = fit_document(document, setting, _placement(query), parts, limit)
         except UsageError as error:
             status = HTTPStatus.UNPROCESSABLE_ENTITY
             raise Problem(status, "no-such-setting", error.message) from error
@@ -99,8 +103,8 @@ class Memory(ReportView):
         return {**about, **notes, **shown}
 
 
-_UNSHOWN = ("unified", "full_window", "parts", "limit")
-"""What whoever asked has said, or cannot say here."""
+_UNSHOWN = ("unified", "full_window", "limit")
+"""What whoever asked has said."""
 
 
 def _setting(context: int, query: dict[str, Any]) -> Setting:
