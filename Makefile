@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+SUPPLY := build/supply
 # Each file stays in one process, so that its fixtures are made once.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 CORE_TESTS := tests/core tests/rules tests/templating tests/audit tests/contracts tests/viewer
 SERVICE_TESTS := tests/hub tests/api tests/workers tests/web tests/faults/quick
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-postgres test-faults lint bench bench-audit load fuzz
+.PHONY: help run test test-browser test-postgres test-faults lint supply-chain bench bench-audit load fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,8 +26,10 @@ run: $(STAMP) ## serve the whole product on http://127.0.0.1:8000
 test: lint ## all checks and all tests
 	$(PYTEST) $(CORE_TESTS)
 	$(PYTEST) $(SERVICE_TESTS)
+	$(MAKE) -j 2 --output-sync test-browser test-postgres
+
+test-browser: $(STAMP) ## every page in a real browser, one test after another
 	$(BIN)/python -m pytest tests/browser
-	$(MAKE) test-postgres
 
 test-postgres: $(STAMP) ## the service's tests on an embedded PostgreSQL
 	GGUFHUB_TEST_DB=embedded-pg $(PYTEST) tests/hub tests/workers tests/api \
@@ -40,6 +43,16 @@ lint: $(STAMP) ## style, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+supply-chain: $(STAMP) ## known faults of the dependencies; build/supply/sbom.json lists the parts
+	$(PYTHON) -m venv $(SUPPLY)/tools
+	$(SUPPLY)/tools/bin/pip install --quiet --disable-pip-version-check -c constraints.txt \
+		pip-audit cyclonedx-bom
+	$(PYTHON) -m venv --clear --without-pip $(SUPPLY)/product
+	rm -rf build/lib build/bdist.*
+	$(SUPPLY)/tools/bin/pip --python $(SUPPLY)/product/bin/python install --quiet \
+		--disable-pip-version-check -c constraints.txt '.[objects,postgres]'
+	$(BIN)/python -m tests.supply $(SUPPLY)/tools $(SUPPLY)/product
 
 bench: $(STAMP) ## header reading side by side with its peers; every byte against SHA-256
 	$(BIN)/python -m tests.bench

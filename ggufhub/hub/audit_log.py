@@ -1,4 +1,4 @@
-"""Who did what, in the log and in a table: sign-ins, tokens, webhooks, cancellations, admin.
+"""Who did what, in the log and in a table: sign-ins, tokens, webhooks, audits, cancels, admin.
 
 The services call ``note``; who is acting, and from where, comes from the request at hand.
 """
@@ -23,7 +23,8 @@ ACTIONS = (
     *("sign-in", "sign-in.failed", "sign-out"),
     *("token.made", "token.revoked"),
     *("webhook.made", "webhook.rotated", "webhook.deleted"),
-    "inspection.cancelled",
+    *("inspection.cancelled", "audit.begun", "audit.cancelled"),
+    *("schedule.made", "schedule.deleted"),
     *("admin.added", "admin.changed", "admin.deleted", "admin.ran-again"),
 )
 

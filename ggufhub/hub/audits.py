@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from ggufhub.audit.groups import Filter
 from ggufhub.errors import UsageError
-from ggufhub.hub import queue
+from ggufhub.hub import audit_log, queue
 from ggufhub.hub.audit_models import OPEN_AUDITS, Audit, AuditState, ItemState, Schedule
 from ggufhub.hub.links import URL_LENGTH, parse_source
 from ggufhub.hub.models import OPEN_STATES, Inspection, State
@@ -97,8 +97,15 @@ def _source(text: str) -> tuple[str, str]:
 
 
 @transaction.atomic
-def start(owner: Any, fields: Mapping[str, Any], schedule: Schedule | None = None) -> Audit:
-    """Queue an audit. It is compared with the last finished one of the same order."""
+def start(owner: Any, fields: Mapping[str, Any]) -> Audit:
+    """Queue an audit that somebody asks for now."""
+    made = _queue(owner, fields)
+    audit_log.note("audit.begun", made.pk)
+    return made
+
+
+def _queue(owner: Any, fields: Mapping[str, Any], schedule: Schedule | None = None) -> Audit:
+    """It is compared with the last finished one of the same order."""
     made = Audit.objects.create(owner=owner, **fields, schedule=schedule)
     made.previous = last_of(made)
     made.save(update_fields=["previous"])
@@ -126,6 +133,7 @@ def cancel(audit: Audit) -> bool:
             audit_items__state=ItemState.RUNNING,
             state__in=OPEN_STATES,
         ).update(state=State.CANCELLED, finished=timezone.now(), lease_until=None)
+        audit_log.note("audit.cancelled", audit.pk)
     return bool(changed)
 
 
@@ -136,7 +144,15 @@ def repeat(owner: Any, fields: Mapping[str, Any], every: str, now: datetime) -> 
         raise UsageError(f"A user has at most {MOST_SCHEDULES} schedules. Delete one first.")
     following = now + PERIODS[Schedule.Every(every)]
     schedule = Schedule.objects.create(owner=owner, **fields, every=every, next_at=following)
-    return start(owner, fields, schedule)
+    audit_log.note("schedule.made", schedule.pk)
+    return _queue(owner, fields, schedule)
+
+
+@transaction.atomic
+def end(schedule: Schedule) -> None:
+    """Repeat no more; the audits it began stay."""
+    audit_log.note("schedule.deleted", schedule.pk)
+    schedule.delete()
 
 
 def begin_due(now: datetime) -> list[Audit]:
@@ -150,7 +166,8 @@ def begin_due(now: datetime) -> list[Audit]:
             continue  # another worker begins it
         if not schedule.audits.filter(state__in=OPEN_AUDITS).exists():
             fields = {k: v for k, v in schedule.order().items() if k != "owner"}
-            made.append(start(schedule.owner, fields, schedule))
+            with transaction.atomic():
+                made.append(_queue(schedule.owner, fields, schedule))
     return made
 
 

@@ -6,11 +6,12 @@ worker claims the row, receives its attempt number, and may write only while tha
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -139,11 +140,16 @@ def _send_after_commit(inspection_id: UUID, lane: str) -> None:
 
 
 def send(inspection_id: UUID, lane: str) -> bool:
-    """Send the message for a queued row and note the time; False if the broker is down."""
+    """Send the message for a queued row and note the time; False if the broker is down.
+
+    The row is queued and its message sent, whatever becomes of the note: without it the
+    reconciler sends another, which does no harm.
+    """
     sent = queue.send_inspect(inspection_id, lane)
     if sent:
         rows = Inspection.objects.filter(pk=inspection_id, state=State.QUEUED)
-        rows.update(sent_at=timezone.now())
+        with suppress(DatabaseError):
+            rows.update(sent_at=timezone.now())
     return sent
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 
 from ggufhub.hub import audit_log
 from ggufhub.web.log import subject
@@ -130,6 +130,21 @@ def kept_moving(get_response: Handler) -> Handler:
             release()
         return response
 
+    return handle
+
+
+def cut_off(get_response: Handler) -> Handler:
+    """A form that ends too early is a mistake of the client, and none of ours for the log."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        return get_response(request)
+
+    def process_exception(_: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, UnreadablePostError):
+            return HttpResponse("The request ended too early.\n", "text/plain", 400)
+        return None
+
+    handle.process_exception = process_exception
     return handle
 
 

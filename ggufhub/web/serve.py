@@ -48,7 +48,19 @@ def main() -> int:
     except EXPECTED as error:
         print(f"ggufhub: {error}", file=sys.stderr)
         return 1
+    finally:
+        _forget_the_unread()
     return 0
+
+
+def _forget_the_unread() -> None:
+    """Whoever read what we say may be gone: no reason to end with an error."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # What is left in its buffer is written once more at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _serve() -> None:
@@ -124,17 +136,16 @@ def _children(settings: Any, lock: int) -> Iterator[Child]:
 
 def web_command(settings: Any) -> list[str]:
     """The command line of the web server."""
-    options = "--interface wsgi --http 1 --no-ws --respawn-failed-workers --log-level error"
+    options = "--interface asginl --http 1 --no-ws --respawn-failed-workers --log-level error"
     address = ["--host", settings.BIND_HOST.strip("[]"), "--port", settings.BIND_PORT]
-    threads = ["--blocking-threads", str(settings.WEB_THREADS)]
-    granian = [sys.executable, "-m", "granian", "ggufhub.web.wsgi:application"]
-    return [*granian, *options.split(), *address, *threads]
+    granian = [sys.executable, "-m", "granian", "ggufhub.web.asgi:application"]
+    return [*granian, *options.split(), *address]
 
 
 def _wait_until_up(supervisor: Supervisor, host: str, port: str) -> bool:
     """Poll the health page; False if a signal came first, ``CannotStart`` after a minute."""
     opener = build_opener(ProxyHandler({}))
-    near = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+    near = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104  (asked, not bound)
     deadline = time.monotonic() + START_SECONDS
     while not supervisor.asked_to_stop:
         supervisor.check()

@@ -10,7 +10,6 @@ from django.conf import settings as django_settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from ggufhub.api import slots
 from ggufhub.hub import services, uploads
 from ggufhub.hub.models import Inspection, Upload
 from tests import rows
@@ -150,27 +149,6 @@ def test_bytes_that_were_asked_for_queue_the_inspection_again(api: APIClient) ->
     assert api.get(f"/api/v1/inspections/{row.pk}").json()["needs"] is None
     assert Inspection.objects.get().needs_until is None
     assert services.claim(row.pk) == 2
-
-
-def test_uploads_leave_threads_for_everyone_else(
-    api: APIClient, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(slots, "SLOT_SECONDS", 0.01)
-    place = create(api)["Location"]
-    taken = settings.WEB_THREADS // 4
-    form = {"file": SimpleUploadedFile("m.gguf", b"GGUF")}
-    for _ in range(taken):
-        slots._slots.acquire()
-    try:
-        answers = [
-            patch(api, place, b"x"),
-            api.post("/api/v1/inspections", form, format="multipart"),
-        ]
-    finally:
-        for _ in range(taken):
-            slots._slots.release()
-    assert [(a.status_code, a["Retry-After"]) for a in answers] == [(503, "5")] * 2
-    assert patch(api, place, b"x").status_code == 204
 
 
 def test_an_upload_deleted_while_its_bytes_come_is_gone(api: APIClient) -> None:

@@ -86,9 +86,9 @@ class Database:
     """
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="ggufhub-pg-"))
-        self._folder.chmod(0o755)
-        self._server = get_server(self._folder / "data", cleanup_mode="stop")
+        self.folder = Path(tempfile.mkdtemp(prefix="ggufhub-pg-"))
+        self.folder.chmod(0o755)
+        self._server = get_server(self.folder / "data", cleanup_mode="stop")
         self._socket = Path(parse_qs(urlsplit(self.url).query)["host"][0])
 
     @property
@@ -125,16 +125,20 @@ class Database:
 
     def stop(self) -> None:
         self._server.cleanup()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def programs(self) -> str:
         """Where ``pg_dump`` and the like lie."""
         return str(self._server.bin_path)
 
+    def run(self, statement: str) -> None:
+        """One statement, as the superuser."""
+        self._server.psql(statement)
+
     def create(self, name: str) -> str:
         """A further, empty database; its address."""
-        self._server.psql(f"CREATE DATABASE {name}")
+        self.run(f"CREATE DATABASE {name}")
         return str(self._server.get_uri(name))
 
 

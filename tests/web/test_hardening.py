@@ -48,6 +48,23 @@ def test_pages_of_owners_are_not_cached(client: Client, broker: Broker) -> None:
         assert client.get(page)["Cache-Control"] == "private, no-store"
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("method", ["get", "options"])
+def test_no_other_site_may_read_an_answer(client: Client, broker: Broker, method: str) -> None:
+    for place in ("/api/v1/inspections", "/api/v1/rules", "/", "/healthz"):
+        answer = getattr(client, method)(place, headers={"Origin": "https://elsewhere.example"})
+        assert not [name for name in answer.headers if name.startswith("Access-Control")]
+
+
+def test_who_speaks_https_is_believed_only_behind_a_proxy(client: Client, settings: Any) -> None:
+    assert settings.SECURE_PROXY_SSL_HEADER is None  # without GGUFHUB_HTTPS nobody is
+    settings.SECURE_SSL_REDIRECT = True
+    claimed = {"X-Forwarded-Proto": "https"}
+    assert client.get("/rules/", headers=claimed).status_code == 301
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    assert client.get("/rules/", headers=claimed).status_code == 200
+
+
 @pytest.mark.django_db(transaction=True)
 def test_messages_hold_ids_only(broker: Broker) -> None:
     row = rows.queued(name="a secret name.gguf")

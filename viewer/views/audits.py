@@ -169,8 +169,8 @@ def audit_cancel(request: HttpRequest, audit_id: UUID) -> HttpResponse:
 @require_POST
 def schedule_delete(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     """Repeat an audit no more."""
-    found = audits.schedules_of(request.user).filter(pk=schedule_id)
-    if not found.exists():
+    found = audits.schedules_of(request.user).filter(pk=schedule_id).first()
+    if found is None:
         raise Http404("There is no such schedule.")
-    found.delete()
+    audits.end(found)
     return redirect("viewer:audits")

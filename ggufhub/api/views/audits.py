@@ -192,5 +192,5 @@ class OneSchedule(APIView):
     @extend_schema(operation_id="schedules_delete", request=None, responses={204: None})
     def delete(self, request: Request, id: UUID) -> Response:
         """Repeat it no more. Its audits stay."""
-        get_object_or_404(audits.schedules_of(request.user), pk=id).delete()
+        audits.end(get_object_or_404(audits.schedules_of(request.user), pk=id))
         return Response(status=HTTPStatus.NO_CONTENT)

@@ -1,7 +1,6 @@
 """Submitting inspections and following them."""
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ from ggufhub.api.serializers import (
     WaitQuery,
     inspection_dict,
 )
-from ggufhub.api.slots import upload_slot
 from ggufhub.hub import budgets, selectors, services, uploads
 from ggufhub.hub.models import Inspection, Upload
 from ggufhub.hub.owners import owner_of
@@ -114,13 +112,10 @@ class Inspections(LimitedView):
 
 
 def _received(request: Request) -> Any:
-    """The fields of the body. A form may carry a file: it is received in a slot for uploads, and
-    what is too large must not reach the disk first."""
+    """The fields of the body. What is too large must not reach the disk first."""
     if content_length(request) > settings.UPLOAD_MAX_BYTES + FORM_OVERHEAD:
         raise uploads.TooLarge(settings.UPLOAD_MAX_BYTES)
-    form = (request.content_type or "").startswith(MultiPartParser.media_type)
-    with upload_slot() if form else nullcontext():
-        return request.data
+    return request.data
 
 
 def _submit(user: Any, data: Mapping[str, Any], made: Callable[[Inspection], None]) -> Inspection:

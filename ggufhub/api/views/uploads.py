@@ -20,7 +20,6 @@ from rest_framework.views import APIView
 from ggufhub.api import tus
 from ggufhub.api.problems import Problem
 from ggufhub.api.serializers import UploadOutput
-from ggufhub.api.slots import upload_slot
 from ggufhub.hub import selectors, uploads
 from ggufhub.hub.models import LARGEST, Upload
 from ggufhub.hub.owners import owner_of
@@ -121,14 +120,13 @@ class OneUpload(TusView):
                 f"Send the bytes as {tus.CONTENT_TYPE}.",
             )
         upload = selectors.get_upload(request.user, id)
-        with upload_slot():
-            received = uploads.append(
-                upload,
-                offset=tus.number(request, "Upload-Offset"),
-                # The request itself, not DRF's parsed data: its ``read`` hands on what arrives.
-                stream=request._request,
-                length=tus.number(request, "Content-Length"),
-            )
+        received = uploads.append(
+            upload,
+            offset=tus.number(request, "Upload-Offset"),
+            # The request itself, not DRF's parsed data: its ``read`` hands on what arrives.
+            stream=request._request,
+            length=tus.number(request, "Content-Length"),
+        )
         headers = {"Upload-Offset": str(received)}
         return Response(status=HTTPStatus.NO_CONTENT, headers=headers)
 

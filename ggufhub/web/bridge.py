@@ -1,0 +1,179 @@
+"""From the web server to Django: requests wait on the event loop and are answered on threads.
+
+The server hands over a body as it arrives. A thread, of which there are few, is given to a request
+only when its body is complete or flows (``ggufhub.web.body``), so that a client that sends slowly
+holds up nobody. Long bodies get a share of the threads and wait for it where waiting costs nothing.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from itertools import chain
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from ggufhub.web.body import KIB, Body, Gone, Receive, TooSlow
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+BLOCK = 64 * KIB
+"""Bytes of an answer sent at once: one trip between thread and loop for each."""
+
+TURN_SECONDS = 30.0
+"""How long a long body waits for a thread."""
+
+TOO_SLOW = "The body of the request came too slowly."
+BUSY = "Too many large requests at once. Try again soon."
+
+
+class Bridge:
+    """An ASGI application that runs the WSGI application ``wsgi`` on ``threads`` threads."""
+
+    def __init__(self, wsgi: Callable[..., Iterable[bytes]], threads: int) -> None:
+        self._wsgi = wsgi
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="web")
+        self._turns = asyncio.Semaphore(max(1, threads // 4))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        environ = environment(scope)
+        body = Body(receive, _length(environ))
+        try:
+            await body.start()
+            if body.complete:
+                await self._answer(environ, body, send)
+            else:
+                await self._in_turn(environ, body, send)
+        except TooSlow:
+            await refuse(send, HTTPStatus.REQUEST_TIMEOUT, TOO_SLOW)
+        except Gone:
+            return
+
+    async def _in_turn(self, environ: dict[str, Any], body: Body, send: Send) -> None:
+        try:
+            await asyncio.wait_for(self._turns.acquire(), TURN_SECONDS)
+        except TimeoutError:
+            await refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, BUSY)
+            return
+        feeding = asyncio.create_task(body.feed())
+        try:
+            await self._answer(environ, body, send)
+        finally:
+            # Whoever has refused a body does not want the rest of it.
+            feeding.cancel()
+            self._turns.release()
+
+    async def _answer(self, environ: dict[str, Any], body: Body, send: Send) -> None:
+        environ["wsgi.input"] = body
+        loop = asyncio.get_running_loop()
+        answer = Answer(send, loop)
+        whole = await loop.run_in_executor(self._pool, answer.make, self._wsgi, environ)
+        if whole is None:
+            return
+        if body.too_slow and answer.status >= HTTPStatus.BAD_REQUEST:
+            raise TooSlow
+        await send(answer.head())
+        await send({"type": "http.response.body", "body": whole})
+
+
+class Answer:
+    """One answer on its way out; ``make`` runs on a thread, the rest on the loop."""
+
+    def __init__(self, send: Send, loop: asyncio.AbstractEventLoop) -> None:
+        self._send = send
+        self._loop = loop
+        self.status = 0
+        self._headers: Headers = []
+
+    def start(self, status: str, headers: list[tuple[str, str]], _: object = None) -> None:
+        """WSGI's ``start_response``."""
+        self.status = int(status.partition(" ")[0])
+        self._headers = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers]
+
+    def head(self) -> dict[str, Any]:
+        return {"type": "http.response.start", "status": self.status, "headers": self._headers}
+
+    def make(self, wsgi: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -> bytes | None:
+        """The body of a short answer; None for a longer one, which is sent here block by block."""
+        result = wsgi(environ, self.start)
+        try:
+            pieces = blocks(result)
+            first, second = next(pieces, b""), next(pieces, None)
+            if second is None:
+                return first
+            self._now(self.head())
+            for block in chain((first, second), pieces):
+                self._now({"type": "http.response.body", "body": block, "more_body": True})
+            self._now({"type": "http.response.body", "body": b""})
+            return None
+        finally:
+            if hasattr(result, "close"):
+                result.close()
+
+    def _now(self, message: dict[str, Any]) -> None:
+        """Send from the thread, which waits as long as the client takes no more."""
+        asyncio.run_coroutine_threadsafe(self._sending(message), self._loop).result()
+
+    async def _sending(self, message: dict[str, Any]) -> None:
+        await self._send(message)
+
+
+def blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in blocks of at least ``BLOCK``, but for the last one."""
+    held, size = [], 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size >= BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
+async def refuse(send: Send, status: HTTPStatus, words: str) -> None:
+    """An answer that ends the connection: the rest of the request is not read."""
+    headers = [(b"content-type", b"text/plain"), (b"connection", b"close"), (b"retry-after", b"5")]
+    await send({"type": "http.response.start", "status": status.value, "headers": headers})
+    await send({"type": "http.response.body", "body": words.encode() + b"\n"})
+
+
+def environment(scope: Scope) -> dict[str, Any]:
+    """The WSGI environment of a request, without its body.
+
+    Header names with ``_`` are left out: they would pass for those with ``-`` that proxies set.
+    """
+    host, port = scope.get("server") or ("", 0)
+    environ = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "REMOTE_ADDR": (scope.get("client") or ("", 0))[0],
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for raw, value in scope["headers"]:
+        if b"_" in raw:
+            continue
+        name = raw.decode("latin-1").upper().replace("-", "_")
+        key = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
+        text = value.decode("latin-1")
+        if key in environ:
+            text = environ[key] + (";" if key == "HTTP_COOKIE" else ",") + text
+        environ[key] = text
+    return environ
+
+
+def _length(environ: dict[str, Any]) -> int:
+    """The announced size of the body; 0 without one, for then Django reads nothing."""
+    value = environ.get("CONTENT_LENGTH", "")
+    return int(value) if value.isascii() and value.isdigit() else 0

@@ -1,0 +1,228 @@
+"""From the web server to Django: bodies, answers, and who has to wait."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from ggufhub.web import body as bodies
+from ggufhub.web import bridge
+from ggufhub.web.bridge import Bridge, blocks, environment
+
+KIB = 1024
+Wsgi = Callable[..., Iterable[bytes]]
+
+
+def scope(**changes: Any) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "method": "POST",
+        "scheme": "http",
+        "http_version": "1.1",
+        "raw_path": b"/a%2Fb%ff",
+        "query_string": b"q=%C3%A4",
+        "server": ("127.0.0.1", 8000),
+        "client": ("203.0.113.9", 4711),
+        "headers": [(b"host", b"models.example")],
+        **changes,
+    }
+
+
+def echo(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+    """Answers with the body of the request, or as Django does where it was cut off."""
+    try:
+        data = environ["wsgi.input"].read()
+    except ConnectionError as error:
+        start("400 Bad Request", [])
+        return [str(error).encode()]
+    start("200 OK", [("Content-Type", "text/plain")])
+    return [data]
+
+
+def ask(wsgi: Wsgi, *pieces: bytes | None, length: int, threads: int = 4) -> list[dict[str, Any]]:
+    """What is sent when these pieces come and then nothing; None is the end of the connection."""
+    sent: list[dict[str, Any]] = []
+    waiting = list(pieces)
+
+    async def receive() -> dict[str, Any]:
+        if not waiting:
+            await asyncio.sleep(3600)
+        piece = waiting.pop(0)
+        if piece is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": piece, "more_body": True}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def run() -> None:
+        announced = [(b"content-length", str(length).encode())]
+        await Bridge(wsgi, threads)(scope(headers=announced), receive, send)
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    return sent
+
+
+def text(sent: list[dict[str, Any]]) -> bytes:
+    return b"".join(message.get("body", b"") for message in sent)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "PERIOD_SECONDS", 0.2)
+
+
+def test_the_environment_is_that_of_the_request() -> None:
+    found = environment(
+        scope(
+            headers=[
+                (b"host", b"models.example"),
+                (b"content-type", b"text/plain"),
+                (b"content-length", b"4"),
+                (b"cookie", b"a=1"),
+                (b"cookie", b"b=2"),
+                (b"x-forwarded-for", b"10.0.0.1"),
+                (b"x-forwarded-for", b"10.0.0.2"),
+                (b"x_forwarded_for", b"127.0.0.1"),
+            ]
+        )
+    )
+    assert (found["PATH_INFO"], found["QUERY_STRING"]) == ("/a/b\xff", "q=%C3%A4")
+    assert (found["CONTENT_TYPE"], found["CONTENT_LENGTH"]) == ("text/plain", "4")
+    assert (found["HTTP_HOST"], found["HTTP_COOKIE"]) == ("models.example", "a=1;b=2")
+    assert found["REMOTE_ADDR"] == "203.0.113.9"
+    # A name with an underscore would pass for the header that only our proxies may set.
+    assert found["HTTP_X_FORWARDED_FOR"] == "10.0.0.1,10.0.0.2"
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_536, 3_000_000])
+def test_a_body_arrives_as_it_was_sent(size: int) -> None:
+    data = bytes(range(256)) * (size // 256 + 1)
+    pieces = [data[at : at + 10_007] for at in range(0, size, 10_007)]
+    whole = data[:size]
+    if pieces:
+        pieces[-1] = pieces[-1][: size - 10_007 * (len(pieces) - 1)]
+    sent = ask(echo, *pieces, length=size)
+    assert (sent[0]["status"], text(sent)) == (200, whole)
+
+
+def test_a_body_is_read_piece_by_piece_and_line_by_line() -> None:
+    def parts(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        stream = environ["wsgi.input"]
+        found = [stream.read(3), stream.readline(), stream.read(100), stream.read(1)]
+        start("200 OK", [])
+        return [b"|".join(found)]
+
+    assert text(ask(parts, b"ab", b"", b"cde\nfg", length=8)) == b"abc|de\n|fg|"
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("first", [b"", b"x", bytes(100 * KIB)])
+def test_who_sends_too_slowly_is_told_so(first: bytes) -> None:
+    sent = ask(echo, first, length=10**6) if first else ask(echo, length=10**6)
+    assert sent[0]["status"] == 408 and (b"connection", b"close") in sent[0]["headers"]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_the_pace_is_taken_anew() -> None:
+    """Bytes of long ago do not excuse a client that has stopped."""
+    sent = ask(echo, *[bytes(64 * KIB)] * 20, length=10**8)
+    assert sent[0]["status"] == 408
+
+
+def test_a_part_is_not_taken_for_the_whole() -> None:
+    sent = ask(echo, bytes(70 * KIB), None, length=10**6)
+    assert (sent[0]["status"], text(sent)) == (400, b"The request ended too early.")
+
+
+def test_who_reads_in_pieces_gets_what_came() -> None:
+    found: list[int] = []
+
+    def reader(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        with suppress(ConnectionError):
+            while True:
+                found.append(len(environ["wsgi.input"].read(50 * KIB)))
+        start("400 Bad Request", [])
+        return [b""]
+
+    ask(reader, bytes(70 * KIB), None, length=10**6)
+    assert found == [50 * KIB, 20 * KIB]
+
+
+def test_who_hangs_up_first_costs_no_thread() -> None:
+    def never(*_: object) -> list[bytes]:
+        raise AssertionError("nobody is there")
+
+    assert ask(never, b"x", None, length=100) == []
+
+
+def test_a_refused_body_is_not_waited_for() -> None:
+    def refuse(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        start("413 Content Too Large", [])
+        return [b"no"]
+
+    sent = ask(refuse, bytes(100 * KIB), length=10**9)
+    assert (sent[0]["status"], text(sent)) == (413, b"no")
+
+
+def test_a_long_answer_is_sent_while_it_is_made() -> None:
+    closed: list[bool] = []
+
+    class Long:
+        def __iter__(self) -> Any:
+            return iter([bytes(100 * KIB)] * 5 + [b"end"])
+
+        def close(self) -> None:
+            closed.append(True)
+
+    def long(environ: dict[str, Any], start: Callable[..., Any]) -> Long:
+        start("200 OK", [("X-A", "1")])
+        return Long()
+
+    sent = ask(long, length=0)
+    assert [message["type"] for message in sent].count("http.response.start") == 1
+    assert len(sent) > 4 and len(text(sent)) == 500 * KIB + 3 and text(sent).endswith(b"end")
+    assert [message.get("more_body", False) for message in sent[1:]][-1] is False
+    assert closed == [True]
+
+
+def test_small_pieces_of_an_answer_are_joined() -> None:
+    assert [len(block) for block in blocks([b"x" * KIB] * 130)] == [64 * KIB, 64 * KIB, 2 * KIB]
+    assert list(blocks([])) == []
+
+
+def test_long_bodies_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of four threads is theirs; who waits too long for it is asked to come again."""
+    monkeypatch.setattr(bridge, "TURN_SECONDS", 0.2)
+    statuses: dict[str, int] = {}
+
+    async def client(served: Bridge, name: str, over: asyncio.Event) -> None:
+        """Sends a tenth of its body, and ends the connection when it is ``over``."""
+        begun = False
+
+        async def receive() -> dict[str, Any]:
+            nonlocal begun
+            if begun:
+                await over.wait()
+                return {"type": "http.disconnect"}
+            begun = True
+            return {"type": "http.request", "body": bytes(100 * KIB), "more_body": True}
+
+        async def send(message: dict[str, Any]) -> None:
+            statuses.setdefault(name, message.get("status", 0))
+
+        await served(scope(headers=[(b"content-length", b"1000000")]), receive, send)
+
+    async def run() -> None:
+        served, over = Bridge(echo, 4), asyncio.Event()
+        first = asyncio.create_task(client(served, "first", over))
+        await asyncio.sleep(0.05)
+        await client(served, "second", over)
+        assert statuses == {"second": 503}
+        over.set()
+        await first
+
+    asyncio.run(run())
+    assert statuses["first"] == 400
