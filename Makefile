@@ -10,7 +10,7 @@ CORE_TESTS := tests/core tests/rules tests/templating tests/audit tests/contract
 SERVICE_TESTS := tests/hub tests/api tests/workers tests/web tests/faults/quick
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-browser test-postgres test-faults lint supply-chain bench bench-audit load fuzz
+.PHONY: help run test test-core test-service test-browser test-postgres test-faults lint supply-chain bench bench-audit load fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,10 +23,13 @@ $(STAMP): pyproject.toml constraints.txt
 run: $(STAMP) ## serve the whole product on http://127.0.0.1:8000
 	$(BIN)/ggufhub serve
 
-test: lint ## all checks and all tests
+test: lint test-core test-service test-browser test-postgres ## all checks and all tests
+
+test-core: $(STAMP) ## reading, rules, estimates, audits without a server, every page as HTML
 	$(PYTEST) $(CORE_TESTS)
+
+test-service: $(STAMP) ## store, API, workers, web server and the quick faults, on SQLite
 	$(PYTEST) $(SERVICE_TESTS)
-	$(MAKE) -j 2 --output-sync test-browser test-postgres
 
 test-browser: $(STAMP) ## every page in a real browser, one test after another
 	$(BIN)/python -m pytest tests/browser

@@ -2,18 +2,29 @@
 
 The server hands over a body as it arrives. A thread, of which there are few, is given to a request
 only when its body is complete or flows (``ggufhub.web.body``), so that a client that sends slowly
-holds up nobody. Long bodies get a share of the threads and wait for it where waiting costs nothing.
+holds up nobody. Long bodies get a share of the threads. Who waits does so where waiting costs
+nothing, and is refused where it takes too long: a database that hangs holds every thread there is.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+import time
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    MutableMapping,
+)
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from itertools import chain
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from ggufhub.web.body import KIB, Body, Gone, Receive, TooSlow
+from ggufhub.web.metrics import requests
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -22,11 +33,21 @@ Headers = list[tuple[bytes, bytes]]
 BLOCK = 64 * KIB
 """Bytes of an answer sent at once: one trip between thread and loop for each."""
 
+ROOM_SECONDS = 5.0
+"""How long a request waits for a thread: under any honest load, milliseconds."""
+
 TURN_SECONDS = 30.0
-"""How long a long body waits for a thread."""
+"""How long a long body waits for its turn."""
+
+PROBE = "/healthz"
+"""Asks nothing of the database and has a thread of its own: it is answered when all others hang."""
 
 TOO_SLOW = "The body of the request came too slowly."
-BUSY = "Too many large requests at once. Try again soon."
+BUSY = "The server is busy. Try again soon."
+
+
+class Busy(Exception):
+    """No thread got free in time."""
 
 
 class Bridge:
@@ -35,47 +56,71 @@ class Bridge:
     def __init__(self, wsgi: Callable[..., Iterable[bytes]], threads: int) -> None:
         self._wsgi = wsgi
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="web")
+        self._probes = ThreadPoolExecutor(1, thread_name_prefix="probe")
+        self._room = asyncio.Semaphore(threads)
         self._turns = asyncio.Semaphore(max(1, threads // 4))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
         environ = environment(scope)
         body = Body(receive, _length(environ))
+        status, words = HTTPStatus.SERVICE_UNAVAILABLE, BUSY
         try:
             await body.start()
-            if body.complete:
-                await self._answer(environ, body, send)
-            else:
-                await self._in_turn(environ, body, send)
-        except TooSlow:
-            await refuse(send, HTTPStatus.REQUEST_TIMEOUT, TOO_SLOW)
+            await self._in_time(environ, body, send)
+            return
         except Gone:
             return
+        except Busy:
+            pass
+        except TooSlow:
+            status, words = HTTPStatus.REQUEST_TIMEOUT, TOO_SLOW
+        requests.note("refused", environ["REQUEST_METHOD"], status, time.perf_counter() - began)
+        await refuse(send, status, words)
 
-    async def _in_turn(self, environ: dict[str, Any], body: Body, send: Send) -> None:
-        try:
-            await asyncio.wait_for(self._turns.acquire(), TURN_SECONDS)
-        except TimeoutError:
-            await refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, BUSY)
-            return
+    async def _in_time(self, environ: dict[str, Any], body: Body, send: Send) -> None:
+        if environ["PATH_INFO"] == PROBE:
+            await self._answer(environ, body, send, self._probes)
+        elif body.complete:
+            async with _turn(self._room, ROOM_SECONDS):
+                await self._answer(environ, body, send, self._pool)
+        else:
+            async with _turn(self._turns, TURN_SECONDS), _turn(self._room, ROOM_SECONDS):
+                await self._fed(environ, body, send)
+
+    async def _fed(self, environ: dict[str, Any], body: Body, send: Send) -> None:
         feeding = asyncio.create_task(body.feed())
         try:
-            await self._answer(environ, body, send)
+            await self._answer(environ, body, send, self._pool)
         finally:
             # Whoever has refused a body does not want the rest of it.
             feeding.cancel()
-            self._turns.release()
 
-    async def _answer(self, environ: dict[str, Any], body: Body, send: Send) -> None:
+    async def _answer(
+        self, environ: dict[str, Any], body: Body, send: Send, pool: ThreadPoolExecutor
+    ) -> None:
         environ["wsgi.input"] = body
         loop = asyncio.get_running_loop()
         answer = Answer(send, loop)
-        whole = await loop.run_in_executor(self._pool, answer.make, self._wsgi, environ)
+        whole = await loop.run_in_executor(pool, answer.make, self._wsgi, environ)
         if whole is None:
             return
         if body.too_slow and answer.status >= HTTPStatus.BAD_REQUEST:
             raise TooSlow
         await send(answer.head())
         await send({"type": "http.response.body", "body": whole})
+
+
+@asynccontextmanager
+async def _turn(seats: asyncio.Semaphore, seconds: float) -> AsyncIterator[None]:
+    try:
+        await asyncio.wait_for(seats.acquire(), seconds)
+    except TimeoutError:
+        raise Busy from None
+    try:
+        yield
+    finally:
+        seats.release()
 
 
 class Answer:
@@ -135,7 +180,10 @@ def blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 async def refuse(send: Send, status: HTTPStatus, words: str) -> None:
     """An answer that ends the connection: the rest of the request is not read."""
-    headers = [(b"content-type", b"text/plain"), (b"connection", b"close"), (b"retry-after", b"5")]
+    headers = [
+        *((b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")),
+        *((b"connection", b"close"), (b"retry-after", b"5"), (b"cache-control", b"no-store")),
+    ]
     await send({"type": "http.response.start", "status": status.value, "headers": headers})
     await send({"type": "http.response.body", "body": words.encode() + b"\n"})
 

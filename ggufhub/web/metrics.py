@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 """Upper ends in seconds. A page takes milliseconds; ``?wait=`` holds an answer up to a minute."""
 
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Told apart; a client may write anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
@@ -65,10 +68,11 @@ class Requests:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _started: float = field(default_factory=time.time)
 
-    def note(self, route: str, method: str, status: int, seconds: float) -> None:
+    def note(self, route: str, method: str | None, status: int, seconds: float) -> None:
         """Count one answer. ``route`` is the name of a view, so there are few of them."""
+        known = method if method in METHODS else "other"
         with self._lock:
-            self._answers[route, method, str(status)] += 1
+            self._answers[route, known, str(status)] += 1
             buckets = self._buckets.setdefault(route, [0] * (len(BUCKETS) + 1))
             buckets[bisect_left(BUCKETS, seconds)] += 1
             self._seconds[route] = self._seconds.get(route, 0.0) + seconds

@@ -1,10 +1,8 @@
 """Small middlewares: security headers, a name and a clock for every request, and the door of the
 pages."""
 
-import threading
 import time
 import uuid
-import weakref
 from collections.abc import Callable
 
 from django.conf import settings
@@ -90,44 +88,7 @@ def measured(get_response: Handler) -> Handler:
         response = get_response(request)
         match = request.resolver_match
         route = match.view_name if match and match.view_name else "other"
-        method = request.method if request.method in METHODS else "other"
-        requests.note(route, method, response.status_code, time.perf_counter() - began)
-        return response
-
-    return handle
-
-
-_movable = threading.BoundedSemaphore(settings.WEB_THREADS - 1)
-
-LAST_THREAD_SECONDS = 0.25
-"""Under any honest load a thread gets free within milliseconds."""
-
-
-def kept_moving(get_response: Handler) -> Handler:
-    """All threads but one may wait: for a database that hangs, or for clients that send slowly.
-
-    The last one then refuses with 503 what would hang too, and goes on answering the health probe.
-    An answer that is made while it is sent takes its thread until that ends.
-    """
-
-    def handle(request: HttpRequest) -> HttpResponse:
-        if request.path == "/healthz":
-            return get_response(request)
-        if not _movable.acquire(timeout=LAST_THREAD_SECONDS):
-            busy = HttpResponse("The server is busy. Try again soon.\n", "text/plain", 503)
-            busy["Retry-After"] = "5"
-            return busy
-        try:
-            response = get_response(request)
-        except BaseException:
-            _movable.release()
-            raise
-        # Once, with ``close`` as the server must call it, or with the end of the answer itself.
-        release = weakref.finalize(response, _movable.release)
-        if response.streaming:
-            response._resource_closers.append(release)
-        else:
-            release()
+        requests.note(route, request.method, response.status_code, time.perf_counter() - began)
         return response
 
     return handle
@@ -147,8 +108,6 @@ def cut_off(get_response: Handler) -> Handler:
     handle.process_exception = process_exception
     return handle
 
-
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 PUBLIC_PATHS = ("/healthz", "/readyz", "/metrics", "/api/", "/signin")
 """Probes tell nothing about anyone; figures and the API refuse strangers themselves, as a problem

@@ -129,7 +129,6 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "ggufhub.web.middleware.client_address",
     "ggufhub.web.middleware.measured",
-    "ggufhub.web.middleware.kept_moving",
     "ggufhub.web.middleware.request_id",
     "ggufhub.web.middleware.security_headers",
     "django.middleware.security.SecurityMiddleware",

@@ -1,9 +1,10 @@
 """The row is the outbox: committed first, sent after, sent again until somebody takes it."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from ggufhub.hub import queue, services
@@ -24,6 +25,20 @@ def test_a_submission_sends_one_message(broker: Broker) -> None:
     row.refresh_from_db()
     assert queue.waiting() == 1
     assert row.sent_at is not None
+
+
+def test_a_message_that_could_not_be_noted_is_sent_all_the_same(broker: Broker) -> None:
+    """The database's disk became full between the row and the note."""
+
+    def full(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("UPDATE") and "sent_at" in sql:
+            raise OperationalError("disk full")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(full):
+        row = rows.queued()
+    row.refresh_from_db()
+    assert (row.state, row.sent_at, queue.waiting()) == (State.QUEUED, None, 1)
 
 
 def test_nothing_is_sent_for_what_was_rolled_back(broker: Broker) -> None:

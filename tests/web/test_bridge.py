@@ -1,6 +1,7 @@
 """From the web server to Django: bodies, answers, and who has to wait."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -226,3 +227,63 @@ def test_long_bodies_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> Non
 
     asyncio.run(run())
     assert statuses["first"] == 400
+
+
+def test_a_thread_that_hangs_holds_up_no_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second request waits and is refused; the health probe has a thread of its own; once the
+    first has ended, the next is answered."""
+    monkeypatch.setattr(bridge, "ROOM_SECONDS", 0.2)
+    over = threading.Event()
+    found: list[tuple[str, int]] = []
+
+    def hangs(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        if environ["PATH_INFO"] == "/hangs":
+            over.wait(20)
+        start("200 OK", [])
+        return [b"ok"]
+
+    async def client(served: Bridge, path: str) -> None:
+        async def receive() -> dict[str, Any]:
+            raise AssertionError("there is no body")
+
+        async def send(message: dict[str, Any]) -> None:
+            if "status" in message:
+                found.append((path, message["status"]))
+
+        await served(scope(method="GET", raw_path=path.encode()), receive, send)
+
+    async def run() -> None:
+        served = Bridge(hangs, 1)
+        first = asyncio.create_task(client(served, "/hangs"))
+        await asyncio.sleep(0.05)
+        await client(served, "/a")
+        await client(served, "/healthz")
+        over.set()
+        await first
+        await client(served, "/b")
+
+    asyncio.run(run())
+    assert found == [("/a", 503), ("/healthz", 200), ("/hangs", 200), ("/b", 200)]
+
+
+def test_what_fails_gives_its_thread_back() -> None:
+    calls = []
+
+    def broken(*_: object) -> list[bytes]:
+        calls.append(1)
+        raise ValueError
+
+    async def client(served: Bridge) -> None:
+        async def nothing(*_: object) -> dict[str, Any]:
+            return {}
+
+        with pytest.raises(ValueError):
+            await served(scope(), nothing, nothing)
+
+    async def run() -> None:
+        served = Bridge(broken, 1)
+        await client(served)
+        await client(served)
+
+    asyncio.run(run())
+    assert len(calls) == 2

@@ -5,17 +5,15 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.test import Client, RequestFactory
+from django.test import Client
 
 from ggufhub.hub import queue
-from ggufhub.web import errors, middleware
+from ggufhub.web import errors
 from tests import rows
 from tests.live import Broker
 from workers.app import app
@@ -115,33 +113,6 @@ def test_a_page_says_when_the_database_is_away(
     answer = client.get("/")
     assert answer.status_code == status and "secret" not in answer.content.decode()
     assert answer.get("Retry-After") == (errors.RETRY_SECONDS if status == 503 else None)
-
-
-@pytest.mark.django_db  # the end of an answer looks at the connections that are open
-def test_a_stream_takes_a_thread_until_it_ends(monkeypatch: Any) -> None:
-    room = threading.BoundedSemaphore(2)
-    monkeypatch.setattr(middleware, "_movable", room)
-    handle = middleware.kept_moving(lambda _: StreamingHttpResponse(iter(["a", "b"])))
-    request = RequestFactory().get("/api/v1/audits/x")
-    ended, forgotten = handle(request), handle(request)
-    refused = handle(request)
-    assert (ended.status_code, refused.status_code) == (200, 503)
-    ended.close()
-    ended.close()
-    del forgotten
-    assert room.acquire(blocking=False) and room.acquire(blocking=False)
-    assert not room.acquire(blocking=False)
-
-
-def test_what_fails_gives_its_thread_back(monkeypatch: Any) -> None:
-    def broken(_: HttpRequest) -> HttpResponse:
-        raise ValueError
-
-    room = threading.BoundedSemaphore(1)
-    monkeypatch.setattr(middleware, "_movable", room)
-    with pytest.raises(ValueError):
-        middleware.kept_moving(broken)(RequestFactory().get("/"))
-    assert room.acquire(blocking=False)
 
 
 def test_probes_are_not_sent_to_https(settings: Any, client: Client) -> None:
