@@ -23,7 +23,9 @@ $(STAMP): pyproject.toml constraints.txt
 run: $(STAMP) ## serve the whole product on http://127.0.0.1:8000
 	$(BIN)/ggufhub serve
 
-test: lint test-core test-service test-browser test-postgres ## all checks and all tests
+# The browser's tests mostly wait: the others use the cores meanwhile.
+test: $(STAMP) ## all checks and all tests
+	$(MAKE) -j 2 --output-sync lint test-browser test-core test-service test-postgres
 
 test-core: $(STAMP) ## reading, rules, estimates, audits without a server, every page as HTML
 	$(PYTEST) $(CORE_TESTS)
