@@ -175,7 +175,7 @@ def follow(inspection_id: Any) -> None:
     """
     mine = AuditItem.objects.filter(inspection=inspection_id, state=ItemState.RUNNING)
     for audit_id, host in mine.values_list("audit", "host"):
-        if _in_flight(audit_id, host) > _most_of(host) // 2:
+        if in_flight(audit_id, host) > _most_of(host) // 2:
             continue
         audit = Audit.objects.defer("head", "target").get(pk=audit_id)
         settle(audit)
@@ -203,7 +203,7 @@ def _feed(audit: Audit, hosts: Sequence[str]) -> int:
     room = IN_FLIGHT - _in_work(items).count()
     chosen: list[AuditItem] = []
     for host in hosts:
-        free = min(_most_of(host) - _in_flight(audit.pk, host), room - len(chosen))
+        free = min(_most_of(host) - in_flight(audit.pk, host), room - len(chosen))
         if free > 0:
             rows = items.filter(state=ItemState.WAITING, host=host).order_by("id")
             chosen += rows.defer("row")[:free]
@@ -217,11 +217,14 @@ def _most_of(host: str) -> int:
     return HOST_IN_FLIGHT if host else IN_FLIGHT
 
 
-def _in_flight(audit_id: Any, host: str) -> int:
+def in_flight(audit_id: Any, host: str) -> int:
     """Files of a host that are queued or inspected, over all audits; of this machine, those of
     this audit."""
-    whose: dict[str, Any] = {"audit__state__in": OPEN_AUDITS} if host else {"audit": audit_id}
-    return int(_in_work(AuditItem.objects.filter(host=host, **whose)).count())
+    # Asked by the keys of the open audits, of which there are few: joined with their states, the
+    # items of all audits there ever were would be looked at.
+    opened = Audit.objects.filter(state__in=OPEN_AUDITS).values_list("pk", flat=True)
+    whose = list(opened) if host else [audit_id]
+    return int(_in_work(AuditItem.objects.filter(audit__in=whose, host=host)).count())
 
 
 def _in_work(rows: Any) -> Any:
