@@ -184,6 +184,7 @@ def main(target: Path) -> None:
                 ("tensors", found + "tensors/", {}),
                 ("template", talk, {}),
                 ("layout", place, {}),
+                ("memory", found + "memory/?gib=2", {}),
                 ("audit", audited, {}),
             ):
                 take(browser, site, url, target / f"{name}.png", **options)
