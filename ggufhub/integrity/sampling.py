@@ -103,6 +103,6 @@ class Sampler:
         try:
             with np.errstate(all="ignore"):
                 found = quants.dequantize(blocks, quants.GGMLQuantizationType[name])
-        except (KeyError, NotImplementedError):  # a type the package does not know, or cannot read
+        except (KeyError, NotImplementedError):  # gguf's words for a type it does not know, and for one it cannot read
             return None
         return np.asarray(found).reshape(-1)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
@@ -142,10 +143,22 @@ def web_command(settings: Any) -> list[str]:
     return [*granian, *options.split(), *address]
 
 
+def _near(host: str) -> str:
+    """Where a server bound to ``host`` can be asked from here: one bound to all addresses, at the
+    loopback one."""
+    try:
+        address = ip_address(host.strip("[]"))
+    except ValueError:
+        return host
+    if not address.is_unspecified:
+        return host
+    return "127.0.0.1" if address.version == 4 else "[::1]"
+
+
 def _wait_until_up(supervisor: Supervisor, host: str, port: str) -> bool:
     """Poll the health page; False if a signal came first, ``CannotStart`` after a minute."""
     opener = build_opener(ProxyHandler({}))
-    near = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104  (asked, not bound)
+    near = _near(host)
     deadline = time.monotonic() + START_SECONDS
     while not supervisor.asked_to_stop:
         supervisor.check()

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from tests.core.rangeserver import RangeServer
 from tests.faults.client import Client
 from tests.faults.processes import ROOT, Database, Part
 from tests.live import Broker, wait_for
@@ -133,6 +134,14 @@ def _default(text: str) -> str:
     if text.startswith("${") and ":-" in text:
         return text[2:-1].partition(":-")[2]
     return text
+
+
+def fetching(server: RangeServer) -> dict[str, str]:
+    """The variables that let a topology fetch from ``server``."""
+    return {
+        "GGUFHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
+        "GGUFHUB_ALLOWED_PORTS": str(server.port),
+    }
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from ggufhub.rules.model_samples import llama
 from tests.core.rangeserver import RangeServer
 from tests.faults.client import Client
 from tests.faults.conftest import Note
-from tests.faults.topology import Topology, running
+from tests.faults.topology import Topology, fetching, running
 
 MODELS, BROKEN_EVERY = 1000, 20
 BROKEN = MODELS // BROKEN_EVERY
@@ -33,11 +33,7 @@ def server() -> Iterator[RangeServer]:
 
 @pytest.fixture(scope="module")
 def topology(tmp_path_factory: pytest.TempPathFactory, server: RangeServer) -> Iterator[Topology]:
-    opened = {
-        "GGUFHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
-        "GGUFHUB_ALLOWED_PORTS": str(server.port),
-    }
-    with running(tmp_path_factory.mktemp("audit"), **opened) as topology:
+    with running(tmp_path_factory.mktemp("audit"), **fetching(server)) as topology:
         topology.user("root", "correct horse battery")
         yield topology
 

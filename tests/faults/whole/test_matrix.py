@@ -15,7 +15,7 @@ from ggufhub.rules.model_samples import llama
 from tests.core.rangeserver import Handler, RangeServer
 from tests.faults.client import Client
 from tests.faults.conftest import Note, reports
-from tests.faults.topology import Topology, running
+from tests.faults.topology import Topology, fetching, running
 from tests.live import wait_for
 
 MODEL = llama()
@@ -41,12 +41,8 @@ def server() -> Iterator[RangeServer]:
 
 @pytest.fixture(scope="module")
 def topology(tmp_path_factory: pytest.TempPathFactory, server: RangeServer) -> Iterator[Topology]:
-    opened = {
-        "GGUFHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
-        "GGUFHUB_ALLOWED_PORTS": str(server.port),
-        "GGUFHUB_SUBMIT_PER_MINUTE": "0",
-    }
-    with running(tmp_path_factory.mktemp("matrix"), **opened) as topology:
+    settings = {**fetching(server), "GGUFHUB_SUBMIT_PER_MINUTE": "0"}
+    with running(tmp_path_factory.mktemp("matrix"), **settings) as topology:
         topology.user("root", "correct horse battery")
         yield topology
 

@@ -7,7 +7,7 @@ import pytest
 from ggufhub.rules.model_samples import llama
 from tests.core.rangeserver import Handler, RangeServer
 from tests.faults.client import Client
-from tests.faults.topology import WEBS, Topology, running
+from tests.faults.topology import WEBS, Topology, fetching, running
 from tests.live import wait_for
 from tests.web.test_operations import figures
 
@@ -30,11 +30,7 @@ def server() -> Iterator[RangeServer]:
 
 @pytest.fixture(scope="module")
 def topology(tmp_path_factory: pytest.TempPathFactory, server: RangeServer) -> Iterator[Topology]:
-    opened = {
-        "GGUFHUB_ALLOWED_NETWORKS": "127.0.0.0/8",
-        "GGUFHUB_ALLOWED_PORTS": str(server.port),
-    }
-    with running(tmp_path_factory.mktemp("topology"), **opened) as topology:
+    with running(tmp_path_factory.mktemp("topology"), **fetching(server)) as topology:
         topology.user("root", PASSWORD)
         yield topology
 
