@@ -103,6 +103,7 @@ class Sampler:
         try:
             with np.errstate(all="ignore"):
                 found = quants.dequantize(blocks, quants.GGMLQuantizationType[name])
-        except (KeyError, NotImplementedError):  # gguf's words for a type it does not know, and for one it cannot read
+        # What gguf raises for a type that it does not know, and for one that it cannot read.
+        except (KeyError, NotImplementedError):
             return None
         return np.asarray(found).reshape(-1)
