@@ -39,6 +39,10 @@ class ReplyTooLarge(Exception):
     """The head of an answer is larger than its budget."""
 
 
+class ReplyCut(Exception):
+    """The connection ended within the head of an answer."""
+
+
 class Guard:
     """What one request may still spend: seconds, and bytes while the reply's head is read.
 
@@ -71,14 +75,20 @@ class Guard:
         return min(left, self.operation_seconds)
 
     def received(self, count: int) -> int:
-        """Account for ``count`` bytes just received, and return it."""
-        if self._first is None:
-            self._first = time.monotonic()
-        self._count += count
+        """Account for ``count`` bytes just received, and return it.
+
+        Raises ``ReplyTooLarge``, and ``ReplyCut`` because http.client would take the part of a
+        head that came for the whole of it: sizes cut short, ranges without their place.
+        """
         if self.head_bytes is not None:
+            if not count and self._count:
+                raise ReplyCut("the connection ended within the head of the answer")
             self.head_bytes -= count
             if self.head_bytes < 0:
                 raise ReplyTooLarge("the head of the answer is too large")
+        if self._first is None:
+            self._first = time.monotonic()
+        self._count += count
         return count
 
 

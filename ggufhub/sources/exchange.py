@@ -16,6 +16,7 @@ from ggufhub.sources.dial import (
     Guard,
     GuardedSocket,
     GuardedTlsSocket,
+    ReplyCut,
     ReplyTooLarge,
 )
 from ggufhub.sources.policy import NOT_REACHABLE, Target
@@ -38,6 +39,8 @@ def plain_errors() -> Iterator[None]:
         raise SourceError("connection", "The server closed the connection.") from error
     except ReplyTooLarge as error:
         raise SourceError("bad_answer", "The head of the server's answer is too large.") from error
+    except ReplyCut as error:
+        raise SourceError("bad_answer", "The server broke off the head of its answer.") from error
     except (http.client.HTTPException, ValueError) as error:
         raise SourceError("bad_answer", "The server's answer is not valid HTTP.") from error
     except OSError as error:

@@ -339,6 +339,16 @@ def truncated(handler: Handler, data: bytes) -> None:
     handler.hang_up()
 
 
+def cut_head(text: str) -> Behaviour:
+    """Send ``text``, the beginning of a head, and hang up."""
+
+    def behaviour(handler: Handler, data: bytes) -> None:
+        handler.put(text.encode())
+        handler.hang_up()
+
+    return behaviour
+
+
 def not_http(handler: Handler, data: bytes) -> None:
     handler.put(b"GGUF" + bytes(100))
     handler.hang_up()

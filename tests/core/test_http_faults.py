@@ -97,6 +97,24 @@ def test_misbehaviour(behaviour: Behaviour, code: str) -> None:
     assert error.code == code
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "HTTP/1.1 206 Pa",
+        "HTTP/1.1 206 Partial Content\r\n",
+        "HTTP/1.1 206 Partial Content\r\nContent-Ra",
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-99/10",
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-99/100000\r\n",
+        "HTTP/1.1 404 Not Fou",
+    ],
+)
+def test_half_a_head_says_nothing_of_the_file(head: str) -> None:
+    with serve(rangeserver.cut_head(head)) as server:
+        error = failure(server)
+    assert error.code == "bad_answer"
+    assert "broke off" in error.message
+
+
 @pytest.mark.parametrize("behaviour", [rangeserver.endless_body, rangeserver.endless_chunk])
 def test_endless_answers_are_cut(behaviour: Behaviour) -> None:
     with serve(behaviour) as server, open_url(server.url("a.gguf")) as source:
