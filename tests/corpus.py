@@ -1,8 +1,10 @@
-"""Where the shared corpus is: ``GGUFHUB_CORPUS``, by default ``../shared`` beside the project."""
+"""What tests are held against: the shared corpus, at ``GGUFHUB_CORPUS`` or by default in
+``../shared`` beside the project, and the reference loader."""
 
 import csv
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +14,9 @@ SHARED = Path(os.environ.get("GGUFHUB_CORPUS", Path(__file__).parents[1].parent 
 
 needs_corpus = pytest.mark.skipif(
     not SHARED.is_dir(), reason=f"the shared corpus is not at {SHARED}; set GGUFHUB_CORPUS"
+)
+needs_loader = pytest.mark.skipif(
+    find_spec("xllamacpp") is None, reason="the reference loader (xllamacpp) is not installed"
 )
 
 

@@ -11,7 +11,6 @@ import math
 import re
 import struct
 import zlib
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -45,6 +44,9 @@ SHOWN_NAME = 256
 
 SHOWN_WORDS = 1024
 """Characters of a message or of what was expected or found: they quote the file."""
+
+MATCHED_AT_ONCE = 4
+"""Bytes of a search that are compared in all strings of a chunk at once: one letter of UTF-8."""
 
 _UNSAFE = re.compile("[\0\ud800-\udfff]")
 
@@ -312,27 +314,41 @@ def _wanted(query: str) -> bytes:
 
 
 def _matching_strings(raw: bytes, wanted: bytes) -> Sequence[int]:
-    """Places of the strings of one chunk that contain ``wanted``: one pass over the joined bytes.
+    """Places of the strings of one chunk that contain ``wanted``.
 
-    Lower-casing bytes touches ASCII only, which keeps every position.
+    Lower-casing bytes touches ASCII only, which keeps every position. Of a long ``wanted`` the
+    first bytes choose the strings to look into: each further one would be a pass over the chunk.
     """
     count = _count(raw)
     if not wanted:
         return range(count)
-    text = raw.lower()
-    at = text.find(wanted, 4 + 4 * count)
-    if at < 0:
+    text, head = raw.lower(), 4 + 4 * count
+    if text.find(wanted, head) < 0:
         return ()
-    bounds, size = _bounds(raw), len(wanted)
-    found = []
-    while at >= 0:
-        place = bisect_right(bounds, at) - 1
-        if at + size <= bounds[place + 1]:
-            found.append(place)
-        # A match that runs on into the next string counts for neither, and any later one that
-        # begins in the same string runs on as well. Of strings that are too short all would.
-        place += 1
-        while place < count and bounds[place + 1] - bounds[place] < size:
-            place += 1
-        at = text.find(wanted, bounds[place])
-    return found
+    import numpy as np
+
+    joined = np.frombuffer(text, np.uint8, offset=head)
+    ends = np.frombuffer(raw, "<u4", count, 4).cumsum()
+    places = _holding(joined, ends, wanted[:MATCHED_AT_ONCE])
+    if len(wanted) <= MATCHED_AT_ONCE:
+        return places
+    bounds = [head, *(ends + head).tolist()]
+    return [p for p in places if text.find(wanted, bounds[p], bounds[p + 1]) >= 0]
+
+
+def _holding(joined: "np.ndarray", ends: "np.ndarray", wanted: bytes) -> list[int]:
+    """Places of the strings, ending at ``ends`` in ``joined``, that contain ``wanted``."""
+    import numpy as np
+
+    begins = max(len(joined) - len(wanted) + 1, 0)
+    matches = joined[:begins] == wanted[0]
+    for place, byte in enumerate(wanted[1:], 1):
+        matches &= joined[place : place + begins] == byte
+    at = np.flatnonzero(matches)
+    owners = np.searchsorted(ends, at, "right")
+    # A match that runs on into the next string counts for neither.
+    inside = at + len(wanted) <= ends[owners]
+    found = np.zeros(len(ends), bool)
+    found[owners[inside]] = True
+    places: list[int] = np.flatnonzero(found).tolist()
+    return places

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from ggufhub.formats.values import ByteOrder
 from ggufhub.rules.model_samples import llama
 from tests.core.reading import report
+from tests.corpus import needs_loader
 from tests.fuzz.differential import disagreements, loading_disagreements, tally
 from tests.fuzz.mutants import VARIANTS, mutants, seed
 from tests.fuzz.parts import PARTS, failures
-from tests.loader import needs_loader
 
 VERDICTS = {"pass", "warn", "fail", "unreadable"}
 

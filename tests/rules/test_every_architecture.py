@@ -8,7 +8,8 @@ import pytest
 
 from ggufhub.rules.tables import table
 from tests.core.reading import report
-from tests.loader import Loaded, load_weights, needs_loader
+from tests.corpus import needs_loader
+from tests.loader import Loaded, load_weights
 from tests.rules.every_architecture import TOLD, Small
 
 NOT_MADE = {

@@ -9,7 +9,8 @@ from ggufhub.rules.hyperparameters import GENERAL_TYPES
 from ggufhub.rules.model_samples import llama
 from ggufhub.rules.registry import Rule, Severity, Truth, catalogue
 from tests.core.reading import report, rules_hit
-from tests.loader import load, load_weights, needs_loader
+from tests.corpus import needs_loader
+from tests.loader import load, load_weights
 
 AREAS = ("ARC", "HYP", "TEN")
 
