@@ -50,14 +50,19 @@ def lease(audit_id: Any, now: datetime) -> bool:
     """Take the audit for listing or concluding; False if somebody has it, or it has ended."""
     free = Q(lease_until=None) | Q(lease_until__lt=now)
     rows = Audit.objects.filter(free, pk=audit_id, state__in=OPEN_AUDITS)
-    taken = rows.filter(attempts__lt=MOST_ATTEMPTS).update(
+    # Each condition within the statement that acts on it: whoever holds the audit may give it
+    # back at any time.
+    _fail(
+        rows.filter(attempts__gte=MOST_ATTEMPTS),
+        "worker_lost",
+        f"{MOST_ATTEMPTS} workers were lost with this audit.",
+    )
+    taken = rows.update(
         lease_until=now + LEASE,
         attempts=F("attempts") + 1,
         state=AuditState.RUNNING,
         started=Coalesce("started", now),
     )
-    if not taken and rows.exists():
-        fail(audit_id, "worker_lost", f"{MOST_ATTEMPTS} workers were lost with this audit.")
     return bool(taken)
 
 
@@ -82,7 +87,11 @@ def wait(audit_id: Any, seconds: float) -> None:
 
 def fail(audit_id: Any, code: str, message: str) -> None:
     """End the audit without a result, because there was nothing to list or workers died."""
-    Audit.objects.filter(pk=audit_id, state__in=OPEN_AUDITS).update(
+    _fail(Audit.objects.filter(pk=audit_id, state__in=OPEN_AUDITS), code, message)
+
+
+def _fail(rows: Any, code: str, message: str) -> None:
+    rows.update(
         state=AuditState.FAILED,
         error_code=clip(code, 64),
         error_message=clip(safe_text(message), 2000),

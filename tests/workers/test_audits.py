@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from ggufhub.audit.hosts import TRIES
@@ -280,6 +281,27 @@ def test_a_step_whose_worker_died_is_taken_up_again() -> None:
         assert audit_steps.lease(audit.pk, later)
         audit_steps.release(audit.pk)
         assert run(audit).state == AuditState.DONE
+
+
+def test_an_audit_given_back_between_two_statements_is_not_given_up() -> None:
+    """A second message meets the audit while it is held, and its worker gives it back just then."""
+    audit = begin(links="https://example.org/a.gguf")
+    now = timezone.now()
+    assert audit_steps.lease(audit.pk, now)
+    given_back = []
+
+    def give_back(execute: Any, *statement: Any) -> Any:
+        answer = execute(*statement)
+        if not given_back:
+            given_back.append(True)
+            audit_steps.release(audit.pk)
+        return answer
+
+    with connection.execute_wrapper(give_back):
+        audit_steps.lease(audit.pk, now)
+    audit.refresh_from_db()
+    assert given_back
+    assert audit.state == AuditState.RUNNING
 
 
 def test_an_audit_that_kills_every_worker_is_given_up() -> None:
