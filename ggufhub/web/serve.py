@@ -5,12 +5,14 @@
 
 import fcntl
 import os
+import shutil
 import socket
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
@@ -18,6 +20,7 @@ import django
 from django.core.exceptions import ImproperlyConfigured
 
 from ggufhub.web import broker
+from ggufhub.web.metrics import SHARED
 from ggufhub.web.prepare import NewerDatabase, prepare
 from ggufhub.web.supervisor import CannotRun, Child, Supervisor
 
@@ -132,15 +135,23 @@ def _children(settings: Any, lock: int) -> Iterator[Child]:
     # Receivers that hang hold up nothing but other receivers.
     hooks = ["-n", "hooks@%h", "-Q", "hooks", "-P", "threads", "-c", "1"]
     yield Child("webhook worker", [*_CELERY, *hooks], stop_seconds=40, **shared)
+    shared["environment"] = {**environment, SHARED: str(_emptied(settings.DATA / "metrics"))}
     yield Child("web server", web_command(settings), stop_seconds=10, **shared)
 
 
 def web_command(settings: Any) -> list[str]:
     """The command line of the web server."""
     options = "--interface asginl --http 1 --no-ws --respawn-failed-workers --log-level error"
+    processes = ["--workers", str(settings.WEB_PROCESSES)]
     address = ["--host", settings.BIND_HOST.strip("[]"), "--port", settings.BIND_PORT]
     granian = [sys.executable, "-m", "granian", "ggufhub.web.asgi:application"]
-    return [*granian, *options.split(), *address]
+    return [*granian, *options.split(), *processes, *address]
+
+
+def _emptied(directory: Path) -> Path:
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(mode=0o700)
+    return directory
 
 
 def _near(host: str) -> str:

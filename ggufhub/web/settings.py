@@ -110,6 +110,7 @@ AUDIT_LOG_DAYS = env.number("GGUFHUB_AUDIT_LOG_DAYS", 400, least=1)
 ROOTS = tuple(Path(folder) for folder in env.items("GGUFHUB_ROOTS"))
 """Folders of this machine that users may name as a source."""
 
+WEB_PROCESSES = env.number("GGUFHUB_WEB_PROCESSES", 2, least=1, most=16)
 WEB_THREADS = env.number("GGUFHUB_WEB_THREADS", 8, least=2, most=64)
 WORKER_PROCESSES = env.number("GGUFHUB_WORKER_PROCESSES", 2, least=1, most=64)
 

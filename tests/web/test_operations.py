@@ -3,9 +3,14 @@
 import io
 import json
 import logging
+import os
 import socket
+import subprocess
+import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,7 +65,7 @@ def test_the_figures_say_how_it_goes(client: Client, broker: Broker) -> None:
     assert found['ggufhub_workers{queue="hooks"}'] == 0
     assert found['ggufhub_up{part="database"}'] == found['ggufhub_up{part="broker"}'] == 1
     assert found["ggufhub_disk_free_bytes"] < found["ggufhub_disk_size_bytes"]
-    route = 'route="api:rule",method="GET",status="200"'
+    route = 'method="GET",route="api:rule",status="200"'
     assert found[f"ggufhub_requests_total{{{route}}}"] >= 1
 
 
@@ -95,15 +100,40 @@ def test_latencies_are_a_cumulative_histogram() -> None:
     for seconds in (0.001, 0.005, 0.3, 99.0):
         counted.note('a"b\\c\n', "GET", 200, seconds)
     found = figures(metrics.exposition(counted.families()))
-    name = r'ggufhub_request_seconds_bucket{route="a\"b\\c\n",le="'
-    ends = [found[f'{name}{end}"}}'] for end in ("0.005", "0.25", "0.5", "60", "+Inf")]
+    name, route = "ggufhub_request_seconds_bucket", r'route="a\"b\\c\n"'
+    ends = [
+        found[f'{name}{{le="{end}",{route}}}'] for end in ("0.005", "0.25", "0.5", "60.0", "+Inf")
+    ]
     assert ends == [2, 2, 3, 3, 4]
     assert found[r'ggufhub_request_seconds_sum{route="a\"b\\c\n"}'] == pytest.approx(99.306)
 
 
 def test_unknown_methods_do_not_make_new_figures(client: Client, db: None) -> None:
     client.generic("BREW", "/healthz")
-    assert not any(key[1] == "BREW" for key in metrics.requests._answers)
+    assert "BREW" not in metrics.exposition(metrics.requests.families())
+
+
+def test_the_processes_of_one_server_count_together(tmp_path: Path) -> None:
+    """Also those that have ended, as one has by the time the next begins."""
+    count = (
+        "from ggufhub.web.metrics import exposition, requests\n"
+        "requests.note('api:rule', 'GET', 200, 0.1)\n"
+        "print(exposition(requests.families()), end='')\n"
+    )
+    environment = {**os.environ, metrics.SHARED: str(tmp_path)}
+    for expected in (1, 2, 3):
+        done = subprocess.run(
+            [sys.executable, "-c", count],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found = figures(done.stdout)
+        route = 'method="GET",route="api:rule",status="200"'
+        assert found[f"ggufhub_requests_total{{{route}}}"] == expected
+        assert found['ggufhub_request_seconds_count{route="api:rule"}'] == expected
+        assert 0 < time.time() - found["ggufhub_process_start_seconds"] < 600
 
 
 # Readiness
@@ -232,5 +262,5 @@ def test_the_oldest_row_is_one_that_waits_for_a_worker(broker: Broker) -> None:
     row = rows.queued()
     Inspection.objects.filter(pk=row.pk).update(needs_until=10, created="2026-01-01T00:00Z")
     ages = [f for f in gauges.families() if f.name == "ggufhub_oldest_queued_seconds"]
-    assert [list(f.samples) for f in ages] == [[("", {}, 0.0)]]
+    assert [sample.value for family in ages for sample in family.samples] == [0.0]
     assert row.state == State.QUEUED
