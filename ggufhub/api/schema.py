@@ -12,10 +12,10 @@ ALWAYS = (401, 403, 404, 503)
 ASKING = (400,)
 """Of every operation with parameters or a body."""
 
-SENDING = (400, 409, 413, 415, 422, 429)
+SENDING = (400, 408, 409, 413, 415, 422, 429)
 """Of every operation that takes a body."""
 
-UPLOADING = (400, 409, 412, 413, 415, 423, 507)
+UPLOADING = (400, 408, 409, 412, 413, 415, 423, 507)
 """Of the resumable uploads."""
 
 PARTS = {"/memory": 422, "/bytes": 416, "/ping": 429}

@@ -7,7 +7,9 @@ nothing, and is refused where it takes too long: a database that hangs holds eve
 """
 
 import asyncio
+import logging
 import time
+import uuid
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -23,12 +25,15 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from django.core.handlers.wsgi import get_path_info
+
 from ggufhub.web.body import KIB, Body, Gone, Receive, TooSlow
+from ggufhub.web.log import subject
 from ggufhub.web.metrics import requests
+from ggufhub.web.refusal import BUSY, TOO_SLOW, Headers, Refusal, written
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
 
 BLOCK = 64 * KIB
 """Bytes of an answer sent at once: one trip between thread and loop for each."""
@@ -42,8 +47,7 @@ TURN_SECONDS = 30.0
 PROBE = "/healthz"
 """Asks nothing of the database and has a thread of its own: it is answered when all others hang."""
 
-TOO_SLOW = "The body of the request came too slowly."
-BUSY = "The server is busy. Try again soon."
+log = logging.getLogger(__name__)
 
 
 class Busy(Exception):
@@ -64,7 +68,7 @@ class Bridge:
         began = time.perf_counter()
         environ = environment(scope)
         body = Body(receive, _length(environ))
-        status, words = HTTPStatus.SERVICE_UNAVAILABLE, BUSY
+        refusal = BUSY
         try:
             await body.start()
             await self._in_time(environ, body, send)
@@ -74,9 +78,10 @@ class Bridge:
         except Busy:
             pass
         except TooSlow:
-            status, words = HTTPStatus.REQUEST_TIMEOUT, TOO_SLOW
-        requests.note("refused", environ["REQUEST_METHOD"], status, time.perf_counter() - began)
-        await refuse(send, status, words)
+            refusal = TOO_SLOW
+        method, status = environ["REQUEST_METHOD"], refusal.status
+        requests.note("refused", method, status, time.perf_counter() - began)
+        await refuse(send, environ, refusal)
 
     async def _in_time(self, environ: dict[str, Any], body: Body, send: Send) -> None:
         if environ["PATH_INFO"] == PROBE:
@@ -178,14 +183,16 @@ def blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(held)
 
 
-async def refuse(send: Send, status: HTTPStatus, words: str) -> None:
-    """An answer that ends the connection: the rest of the request is not read."""
-    headers = [
-        *((b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")),
-        *((b"connection", b"close"), (b"retry-after", b"5"), (b"cache-control", b"no-store")),
-    ]
-    await send({"type": "http.response.start", "status": status.value, "headers": headers})
-    await send({"type": "http.response.body", "body": words.encode() + b"\n"})
+async def refuse(send: Send, environ: dict[str, Any], refusal: Refusal) -> None:
+    """Answer in place of Django, then note it in the log under the id that the answer names."""
+    name, path = uuid.uuid4().hex, get_path_info(environ)
+    status, words = refusal.status.value, refusal.words
+    headers, body = written(refusal, path, name)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+    with subject(name, "request"):
+        # On a thread: the loop does not wait for who reads the log.
+        await asyncio.to_thread(log.warning, "Refused: %s (%d) %s", path, status, words)
 
 
 def environment(scope: Scope) -> dict[str, Any]:

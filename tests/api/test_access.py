@@ -96,12 +96,21 @@ def test_every_answer_carries_the_guards(api: APIClient) -> None:
         answer = api.get(place)
         policy = answer["Content-Security-Policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert "require-trusted-types-for 'script'; trusted-types ggufhub" in policy
         assert answer["X-Content-Type-Options"] == "nosniff"
         assert answer["Referrer-Policy"] == "same-origin"
         assert answer["Cross-Origin-Opener-Policy"] == "same-origin"
         assert answer["Cross-Origin-Resource-Policy"] == "same-origin"
         assert answer["X-Frame-Options"] == "DENY"
         assert len(answer["X-Request-Id"]) == 32
+
+
+def test_only_the_administration_is_spared_trusted_types(api: APIClient) -> None:
+    for place in ("/admin/", "/admin/login/", "/admin/hub/inspection/", "/admin/none/"):
+        policy = api.get(place)["Content-Security-Policy"]
+        assert "script-src 'self'" in policy and "trusted-types" not in policy, place
+    for place in ("/", "/signin", "/administration", "/static/admin/js/none.js"):
+        assert "trusted-types" in api.get(place)["Content-Security-Policy"], place
 
 
 @pytest.mark.parametrize("place", ["/api/v1/none", f"{LIST}/none", "/api/v1/"])

@@ -1,16 +1,21 @@
 """From the web server to Django: bodies, answers, and who has to wait."""
 
 import asyncio
+import json
+import logging
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from ggufhub.api.schema import PROBLEM
 from ggufhub.web import body as bodies
 from ggufhub.web import bridge
-from ggufhub.web.bridge import Bridge, blocks, environment
+from ggufhub.web.bridge import Bridge, blocks, environment, refuse
+from ggufhub.web.refusal import BUSY, TOO_SLOW, Refusal
 
 KIB = 1024
 Wsgi = Callable[..., Iterable[bytes]]
@@ -264,6 +269,52 @@ def test_a_thread_that_hangs_holds_up_no_probe(monkeypatch: pytest.MonkeyPatch) 
 
     asyncio.run(run())
     assert found == [("/a", 503), ("/healthz", 200), ("/hangs", 200), ("/b", 200)]
+
+
+def refused(refusal: Refusal, path: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of this refusal of a request for ``path``."""
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(refuse(send, environment(scope(raw_path=path)), refusal))
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], headers, text(sent)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "expected"),
+    [
+        (TOO_SLOW, ("/problems/too-slow", "Request Timeout", 408)),
+        (BUSY, ("/problems/unavailable", "Service Unavailable", 503)),
+    ],
+)
+def test_the_api_is_refused_with_a_problem(
+    refusal: Refusal, expected: tuple[str, str, int], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "ggufhub.web.bridge"):
+        status, headers, body = refused(refusal, b"/api/v1/r%C3%BCck%ff")
+    problem = json.loads(body)
+    Draft202012Validator(PROBLEM).validate(problem)
+    assert set(problem) == set(PROBLEM["required"])
+    assert (problem["type"], problem["title"], problem["status"]) == expected
+    assert (problem["detail"], problem["instance"]) == (refusal.words, "/api/v1/rück%FF")
+    assert (status, headers["content-type"]) == (expected[2], "application/problem+json")
+    assert (headers["retry-after"], headers["connection"]) == ("5", "close")
+    # The id that the client is told finds the line of the log.
+    assert problem["request_id"] == headers["x-request-id"] and len(problem["request_id"]) == 32
+    assert [record.getMessage() for record in caplog.records] == [
+        f"Refused: /api/v1/rück%FF ({status}) {refusal.words}"
+    ]
+
+
+@pytest.mark.parametrize("path", [b"/", b"/inspect", b"/api", b"/apis/v1"])
+def test_a_page_is_refused_in_plain_words(path: bytes) -> None:
+    status, headers, body = refused(BUSY, path)
+    assert (status, body) == (503, b"The server is busy. Try again soon.\n")
+    assert headers["content-type"] == "text/plain; charset=utf-8"
+    assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
 
 
 def test_what_fails_gives_its_thread_back() -> None:
