@@ -15,13 +15,14 @@ def declared(project: Path) -> set[str]:
     wanted = [*table["dependencies"]]
     for extra in EXTRAS:
         wanted += table["optional-dependencies"][extra]
-    return {_normal(re.split(r"[\s\[<>=;]", one)[0]) for one in wanted}
+    return {normal(re.split(r"[\s\[<>=;]", one)[0]) for one in wanted}
 
 
 def missing(document: dict[str, Any], project: Path) -> set[str]:
     """Declared dependencies that the document lacks."""
-    return declared(project) - {_normal(part["name"]) for part in document["components"]}
+    return declared(project) - {normal(part["name"]) for part in document["components"]}
 
 
-def _normal(name: str) -> str:
+def normal(name: str) -> str:
+    """The one spelling by which names of packages are compared (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()

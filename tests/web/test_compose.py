@@ -60,9 +60,14 @@ def test_sign_in_is_required_and_no_password_is_written_down() -> None:
 
 
 def test_the_image_is_no_roots_and_fetches_packages_only() -> None:
-    text = (ROOT / "docs" / "deploy" / "Dockerfile").read_text()
+    text = (ROOT / "docs" / "deploy" / "Dockerfile").read_text().replace("\\\n", "")
     assert re.search(r"^USER 10001:10001$", text, re.MULTILINE)
-    assert "pip install -c constraints.txt" in text
+    locked, project = re.findall(r"pip install (.+?)(?: && |$)", text, re.MULTILINE)
+    assert locked.split()[:3] == ["--require-hashes", "--only-binary", ":all:"]
+    assert locked.split()[3:] == ["-r", "locks/build.txt", "-r", "locks/product.txt"]
+    assert project.split() == ["--no-deps", "--no-build-isolation", "-e", "."]
     assert not re.search(r"curl|wget|git clone|ADD http|apt-get", text)
+    sent = set((ROOT / "docs" / "deploy" / "Dockerfile.dockerignore").read_text().split())
     for path in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE):
         assert all((ROOT / one).exists() for one in path.split())
+        assert {f"!{one.split('/')[0]}" for one in path.split()} <= sent

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ from ggufhub.hub import queue
 from ggufhub.web import errors
 from tests import rows
 from tests.live import Broker
+from tests.supply import locks
+from tests.supply.parts import declared
 from workers.app import app
 
 ROOT = Path(__file__).parents[2]
@@ -76,13 +77,10 @@ def test_messages_hold_ids_only(broker: Broker) -> None:
 
 def test_every_dependency_has_one_version() -> None:
     lines = (ROOT / "constraints.txt").read_text().split()
-    pinned = {line.partition("==")[0].lower() for line in lines}
     assert all(re.fullmatch(r"[\w.-]+==[\w.+!-]+", line) for line in lines)
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["postgres"], *extras["objects"]]
-    names = {re.split(r"[\s\[<>=;]", one)[0].lower() for one in wanted}
-    assert names <= pinned
+    pinned = locks.constraints()
+    assert len(pinned) == len(lines)
+    assert declared(ROOT / "pyproject.toml") <= set(pinned)
 
 
 def test_every_test_of_the_threat_model_exists() -> None:
