@@ -44,6 +44,16 @@ def get_inspection(user: Any, id: UUID | str) -> Inspection:
     return visible(user).get(pk=id)
 
 
+def get_report(user: Any, id: UUID | str) -> Report:
+    """The report of one inspection, with its id and digest alone: what its parts are asked for by.
+
+    ``Report.DoesNotExist`` if the inspection is hidden or has none.
+    """
+    rows = Report.objects.only("digest")
+    report: Report = owned(rows, user, superuser=True, owner="inspection__owner").get(pk=id)
+    return report
+
+
 def ahead(row: Inspection) -> int | None:
     """How many rows of the same lane have waited longer for a worker than ``row``; None unless a
     worker is all it waits for."""

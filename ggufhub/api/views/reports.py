@@ -32,12 +32,12 @@ IMMUTABLE = "private, max-age=31536000, immutable"
 
 def find_report(user: Any, id: UUID) -> Report:
     """The report of an inspection that ``user`` may see; a ``Problem`` where there is none yet."""
-    inspection = selectors.get_inspection(user, id)
-    report: Report | None = getattr(inspection, "report", None)
-    if report is None:
-        detail = f"There is no report; the inspection is {inspection.state}."
-        raise Problem(HTTPStatus.NOT_FOUND, "no-report", detail)
-    return report
+    try:
+        return selectors.get_report(user, id)
+    except Report.DoesNotExist:
+        state = selectors.get_inspection(user, id).state
+        detail = f"There is no report; the inspection is {state}."
+        raise Problem(HTTPStatus.NOT_FOUND, "no-report", detail) from None
 
 
 def conditional(
