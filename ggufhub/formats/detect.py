@@ -120,6 +120,7 @@ convert_llama_ggml_to_gguf.py)."""
 _PICKLE_PROTOCOLS = (b"\2", b"\3", b"\4", b"\5")
 """Protocols that start with the PROTO opcode (``pickletools`` of the standard library)."""
 
+_JSON_START = re.compile(rb'[\[\s]*(?:\{\s*(?:"|\}|\Z)|["\]\d-]|true|false|null|\Z)')
 _PART_NAME = re.compile(
     r"\.gguf(?:[.-]part\d+of\d+|-split-[a-z]+|\.part\d+|\.\d{3})$", re.IGNORECASE
 )
@@ -161,11 +162,15 @@ def _text_form(head: bytes) -> FileForm | None:
 
 
 def _looks_like_json(text: bytes) -> bool:
-    """Whether ``text`` is JSON or the start of it: complete, or printable to its end."""
+    """Whether ``text`` is JSON or the start of it: complete, or printable to its end.
+
+    Tables of TOML and INI files begin with a bracket as well, but with a bare word in it.
+    """
     try:
         json.loads(text)
     except (ValueError, RecursionError):
-        return len(text) > 1 and all(byte >= 0x20 or byte in b"\t\r\n" for byte in text[:512])
+        printable = all(byte >= 0x20 or byte in b"\t\r\n" for byte in text[:512])
+        return len(text) > 1 and printable and _JSON_START.match(text) is not None
     return True
 
 
