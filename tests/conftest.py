@@ -11,6 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes is the machine's affair, not the code's.
+settings.register_profile("ggufhub", deadline=None)
+settings.load_profile("ggufhub")
 
 DATA = Path(tempfile.mkdtemp(prefix="ggufhub-"))
 atexit.register(shutil.rmtree, DATA, ignore_errors=True)

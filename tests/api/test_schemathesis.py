@@ -102,7 +102,6 @@ def map_path_parameters(context: Any, values: dict[str, Any]) -> dict[str, Any]:
 @schema.parametrize()
 @settings(
     max_examples=EXAMPLES,
-    deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -29,7 +29,7 @@ def test_mutants_end_in_a_report(version: int, order: ByteOrder) -> None:
         assert failed == []
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.binary(max_size=400))
 def test_any_bytes_end_in_a_report(data: bytes) -> None:
     assert report(data).verdict in VERDICTS

@@ -78,7 +78,7 @@ def test_mutants_end_in_a_report() -> None:
         assert report(bytes(data)).document["kind"] in ("imatrix", "unknown")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=200))
 def test_any_bytes_end_in_a_report(data: bytes) -> None:
     assert report(b"\2\0\0\0" + data).verdict in ("pass", "warn", "fail", "unreadable")

@@ -208,7 +208,7 @@ def test_mutants_end_in_a_report() -> None:
         assert report(bytes(data)).verdict in VERDICTS
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from([b"lmgg", b"fmgg\1\0\0\0", b"tjgg\3\0\0\0", b"algg\1\0\0\0"]), st.binary())
 def test_any_bytes_end_in_a_report(magic: bytes, data: bytes) -> None:
     assert report(magic + data).verdict in VERDICTS

@@ -45,7 +45,7 @@ odd = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.one_of(short, short, short, odd), max_size=200),
     st.sampled_from(LAYOUTS),
