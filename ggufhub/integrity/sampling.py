@@ -100,9 +100,11 @@ class Sampler:
         quants = dequantisers()
         if quants is None or self._order is not ByteOrder.LITTLE:
             return None  # the package reads quantised blocks in little-endian order only
+        # As one row: the package takes rows by sixteens, each with as many calls of numpy.
+        row = blocks.reshape(1, -1)
         try:
             with np.errstate(all="ignore"):
-                found = quants.dequantize(blocks, quants.GGMLQuantizationType[name])
+                found = quants.dequantize(row, quants.GGMLQuantizationType[name])
         # What gguf raises for a type that it does not know, and for one that it cannot read.
         except (KeyError, NotImplementedError):
             return None

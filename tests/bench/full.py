@@ -24,6 +24,7 @@ from ggufhub.formats.load import load_model
 from ggufhub.formats.tensor_types import TENSOR_TYPES
 from ggufhub.integrity.checkpoint import Checkpoints
 from ggufhub.integrity.full_read import read_whole
+from ggufhub.integrity.sampling import dequantisers
 from ggufhub.limits import MIB, Limits
 from ggufhub.rules.samples import Gguf
 from ggufhub.sources.file import FileSource
@@ -99,6 +100,7 @@ READERS = {"hashlib": digest_alone, "sha256sum": sha256sum, "digest and validity
 
 def measure(reader: str, path: str) -> None:
     """Child: print seconds, digest and peak memory in MiB as JSON."""
+    dequantisers()  # a worker has loaded them with its first file
     began = time.perf_counter()
     sha256 = READERS[reader](path)
     seconds = time.perf_counter() - began
