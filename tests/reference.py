@@ -34,6 +34,12 @@ class Reader:
         self._library.gguf_init_from_file.restype = ctypes.c_void_p
         self._library.gguf_init_from_file.argtypes = (ctypes.c_char_p, _Parameters)
         self._library.gguf_free.argtypes = (ctypes.c_void_p,)
+        self._library.ggml_validate_row_data.restype = ctypes.c_bool
+        self._library.ggml_validate_row_data.argtypes = (
+            ctypes.c_int,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+        )
         self._silence()
 
     def _silence(self) -> None:
@@ -48,6 +54,11 @@ class Reader:
             return False
         self._library.gguf_free(found)
         return True
+
+    def valid(self, kind: int, address: int, length: int) -> bool:
+        """Whether the ``length`` bytes at ``address``, of tensor type ``kind``, hold numbers
+        (``ggml_validate_row_data``, which the loader calls with ``--check-tensors``)."""
+        return bool(self._library.ggml_validate_row_data(kind, address, length))
 
 
 def answers(paths: list[Path], seconds: int = 20) -> Iterator[bool | None]:
