@@ -9,7 +9,7 @@ from ggufhub.limits import Limits
 from ggufhub.sources.bucket import BucketSource
 from ggufhub.sources.bucket_names import parse_object_name
 from ggufhub.sources.policy import AddressPolicy
-from tests.core.httpkit import QUICK
+from tests.core.httpkit import SMALL
 from tests.core.rangeserver import Behaviour, Handler, OnOneServer, RangeServer
 
 KEY_ID, SECRET = "AKIDEXAMPLE", "not-so-secret"
@@ -47,7 +47,7 @@ class FakeBucket(OnOneServer):
             names = ("AWS_SKIP_SIGNATURE", "GOOGLE_SKIP_SIGNATURE", "AZURE_SKIP_SIGNATURE")
             self.environment |= dict.fromkeys(names, "true")
 
-    def open(self, text: str, limits: Limits = QUICK, **environment: str) -> BucketSource:
+    def open(self, text: str, limits: Limits = SMALL, **environment: str) -> BucketSource:
         """The source of ``text``; the policy opens no network, as the endpoint needs none."""
         name = parse_object_name(text)
         assert name is not None

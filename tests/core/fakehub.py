@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from ggufhub.sources.hub import HubSource
 from ggufhub.sources.hub_names import HubSettings, parse_hub_name
 from tests.core import rangeserver
-from tests.core.httpkit import QUICK
+from tests.core.httpkit import SMALL
 from tests.core.rangeserver import LOOPBACK, Behaviour, Handler, RangeServer
 
 COMMIT = "c0ffee" + "0" * 34
@@ -57,7 +57,7 @@ class FakeHub:
         return HubSource(
             name,
             policy=LOOPBACK,
-            limits=replace(QUICK, **{"requests": 40, **limits}),
+            limits=replace(SMALL, **{"requests": 40, **limits}),
             settings=HubSettings(self.endpoint, token or None),
         )
 

@@ -11,7 +11,7 @@ from ggufhub.sources.hub_names import HubSettings
 from ggufhub.sources.modelscope import ModelScopeSource
 from ggufhub.sources.modelscope_names import parse_modelscope_name
 from tests.core import rangeserver
-from tests.core.httpkit import QUICK
+from tests.core.httpkit import SMALL
 from tests.core.rangeserver import LOOPBACK, Handler, OnOneServer, RangeServer
 
 REPO = "org/repo"
@@ -40,7 +40,7 @@ class FakeModelScope(OnOneServer):
         found = parse_modelscope_name(text, self.endpoint)
         assert found is not None
         name, endpoint = found
-        limits = replace(QUICK, requests=40)
+        limits = replace(SMALL, requests=40)
         settings = HubSettings(endpoint)
         return ModelScopeSource(name, policy=LOOPBACK, limits=limits, settings=settings)
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 from ggufhub.sources.oci_names import parse_oci_name
 from ggufhub.sources.registry import RegistrySource
 from ggufhub.sources.registry_names import parse_registry_name
-from tests.core.httpkit import QUICK
+from tests.core.httpkit import SMALL
 from tests.core.rangeserver import LOOPBACK, Behaviour, Handler, RangeServer, fixed
 
 IMAGE = "application/vnd.ollama.image."
@@ -69,7 +69,7 @@ class FakeRegistry:
         text = text.replace("HOST", self.base.partition("://")[2])
         name = parse_oci_name(text, self.base) or parse_registry_name(text, self.base)
         assert name is not None
-        return RegistrySource(name, policy=LOOPBACK, limits=QUICK)
+        return RegistrySource(name, policy=LOOPBACK, limits=SMALL)
 
     def put(self, manifest: Any, media_type: str = OCI_MANIFEST, **extra: Any) -> dict[str, Any]:
         """Serve ``manifest`` under its digest; the entry for it in an index."""

@@ -1,4 +1,4 @@
-"""What the tests of HttpSource share: one file, quick limits, and a failing read."""
+"""What the tests of HttpSource share: one file, small limits, and a failing read."""
 
 import hashlib
 from dataclasses import replace
@@ -12,15 +12,19 @@ from tests.core import rangeserver
 from tests.core.rangeserver import LOOPBACK, Behaviour, RangeServer
 
 DATA = bytes(hashlib.shake_128(b"model").digest(100_000))
-QUICK = Limits(
+SMALL = Limits(
     first_read=4096,
     largest_read=32_768,
     requests=12,
-    seconds=3.0,
-    connect_seconds=1.0,
-    operation_seconds=0.3,
-    request_seconds=0.5,
+    seconds=60.0,
+    connect_seconds=10.0,
+    operation_seconds=20.0,
+    request_seconds=30.0,
 )
+"""Few bytes and requests, and all the time that a busy machine may need."""
+
+IMPATIENT = {"operation_seconds": 0.3, "request_seconds": 0.5}
+"""For servers that never come to an end."""
 
 
 def serve(*behaviours: Behaviour, name: str = "a.gguf", data: bytes = DATA) -> RangeServer:
@@ -29,7 +33,7 @@ def serve(*behaviours: Behaviour, name: str = "a.gguf", data: bytes = DATA) -> R
     return RangeServer({name: data}, chosen)
 
 
-def open_url(url: str, limits: Limits = QUICK, **headers: str) -> HttpSource:
+def open_url(url: str, limits: Limits = SMALL, **headers: str) -> HttpSource:
     return HttpSource(url, policy=LOOPBACK, limits=limits, headers=headers)
 
 
@@ -38,7 +42,7 @@ def failure(
 ) -> SourceError:
     """The error of one read from ``a.gguf``."""
     with (
-        open_url(server.url("a.gguf"), replace(QUICK, **limits)) as source,
+        open_url(server.url("a.gguf"), replace(SMALL, **limits)) as source,
         pytest.raises(SourceError) as caught,
     ):
         source.read(offset, length)

@@ -16,7 +16,7 @@ from ggufhub.sources.proxy import ProxyDialer
 from ggufhub.sources.stores import Store
 from tests.builders import small_model
 from tests.core.fakebucket import FakeBucket
-from tests.core.httpkit import QUICK
+from tests.core.httpkit import SMALL
 from tests.core.test_proxy import Proxy
 from tests.shards import three_shards
 
@@ -27,7 +27,7 @@ MODEL = small_model().build()
 
 def places(bucket: FakeBucket) -> Places:
     return Places(
-        policy=AddressPolicy(), interest=INTEREST, limits=QUICK, environment=bucket.environment
+        policy=AddressPolicy(), interest=INTEREST, limits=SMALL, environment=bucket.environment
     )
 
 
@@ -94,7 +94,7 @@ def test_an_inner_endpoint_is_reached_without_the_proxy(endpoint: str, inner: bo
     environment = {"GGUFHUB_EGRESS_PROXY": "http://proxy.example:4750"}
     if endpoint:
         environment["AWS_ENDPOINT_URL"] = endpoint
-    store = Store(ObjectName("s3", "models"), QUICK, environment)
+    store = Store(ObjectName("s3", "models"), SMALL, environment)
     policy = store.policy or AddressPolicy()
     assert isinstance(store.dialer(policy), ProxyDialer) is not inner
     assert (store.policy is None) is (endpoint == "")
@@ -110,7 +110,7 @@ def test_an_endpoint_on_any_port_is_read_through_the_proxy() -> None:
             "AWS_ENDPOINT_URL": "http://store.example.org:9000",
         }
         with BucketSource(
-            name, policy=AddressPolicy(), limits=QUICK, environment=environment
+            name, policy=AddressPolicy(), limits=SMALL, environment=environment
         ) as source:
             assert source.read(0, 4) == b"GGUF"
         proxy.close()
@@ -122,7 +122,7 @@ def test_a_listing_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     files = {f"{number:03d}": b"x" for number in range(9)}
     with (
         FakeBucket(files, page=1) as bucket,
-        bucket.open("s3://models/000", replace(QUICK, seconds=0.0)) as source,
+        bucket.open("s3://models/000", replace(SMALL, seconds=0.0)) as source,
         pytest.raises(SourceError) as caught,
     ):
         source.sibling_names()

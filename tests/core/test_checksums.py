@@ -13,7 +13,7 @@ from ggufhub.report.codec import Json
 from ggufhub.rules.split import good_set
 from ggufhub.sources.file import FileSource
 from tests.builders import small_model
-from tests.core.httpkit import QUICK, open_url
+from tests.core.httpkit import SMALL, open_url
 from tests.core.rangeserver import RangeServer
 from tests.core.reading import MemorySource, report, rules_hit
 from tests.corpus import SHARED, needs_corpus
@@ -146,7 +146,7 @@ def test_digests_declared_by_a_server_are_compared() -> None:
     behaviour = {"m": lambda handler, data: handler.serve(data, **headers)}
     with RangeServer({"m": MODEL}, behaviour) as server:
         url = server.url("m")
-        with open_url(url, replace(QUICK, first_read=1 << 20)) as source:
+        with open_url(url, replace(SMALL, first_read=1 << 20)) as source:
             assert "STR035" in rules_hit(inspect(source))
 
 

@@ -19,7 +19,7 @@ from ggufhub.sources.http import HttpSource
 from ggufhub.sources.policy import AddressPolicy
 from tests.builders import small_model
 from tests.core import rangeserver
-from tests.core.httpkit import DATA, QUICK, failure, open_url, serve
+from tests.core.httpkit import DATA, IMPATIENT, SMALL, failure, open_url, serve
 from tests.core.rangeserver import LOOPBACK, Behaviour
 
 # Refusals
@@ -75,11 +75,16 @@ def test_a_senseless_wait_is_none(value: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "behaviour", [rangeserver.slow_headers, rangeserver.slow_body, rangeserver.silent]
+)
+def test_nobody_is_waited_for_without_end(behaviour: Behaviour) -> None:
+    with serve(behaviour) as server:
+        assert failure(server, length=8000, **IMPATIENT).code == "timeout"
+
+
+@pytest.mark.parametrize(
     ("behaviour", "code"),
     [
-        (rangeserver.slow_headers, "timeout"),
-        (rangeserver.slow_body, "timeout"),
-        (rangeserver.silent, "timeout"),
         (rangeserver.interim_flood, "bad_answer"),
         (rangeserver.huge_header, "bad_answer"),
         (rangeserver.large_head, "bad_answer"),
@@ -119,7 +124,7 @@ def test_half_a_head_says_nothing_of_the_file(head: str) -> None:
 def test_endless_answers_are_cut(behaviour: Behaviour) -> None:
     with serve(behaviour) as server, open_url(server.url("a.gguf")) as source:
         assert source.read(0, 100) == b"a" * 100
-        assert source.reads.bytes == QUICK.first_read
+        assert source.reads.bytes == SMALL.first_read
         assert source.identity.size is None
 
 
@@ -137,7 +142,7 @@ def test_request_budget() -> None:
 
 
 def test_time_budget_of_the_file() -> None:
-    with serve() as server, open_url(server.url("a.gguf"), replace(QUICK, seconds=0.1)) as source:
+    with serve() as server, open_url(server.url("a.gguf"), replace(SMALL, seconds=0.1)) as source:
         source.read(0, 10)
         time.sleep(0.12)
         assert source.read(10, 10) == DATA[10:20]  # held already
@@ -149,11 +154,11 @@ def test_time_budget_of_the_file() -> None:
 def test_unreachable_and_blocked_read_the_same() -> None:
     with serve() as server:
         url = server.url("a.gguf")
-    closed = HttpSource(url, policy=LOOPBACK, limits=QUICK)
+    closed = HttpSource(url, policy=LOOPBACK, limits=SMALL)
     blocked = HttpSource(
         "http://in.example.net/",
         policy=AddressPolicy(),
-        limits=QUICK,
+        limits=SMALL,
         dialer=Dialer(AddressPolicy(), lookup=lambda host, port: [("10.0.0.1", port)]),
     )
     seen = set()
@@ -276,7 +281,7 @@ def test_sibling() -> None:
 
 
 def test_a_sibling_starts_with_a_small_read() -> None:
-    limits = replace(QUICK, first_read=100_000)
+    limits = replace(SMALL, first_read=100_000)
     with serve() as server, open_url(server.url("a.gguf"), limits) as source:
         source.sibling("a.gguf").close()
         assert server.ranges() == ["0-65535"]

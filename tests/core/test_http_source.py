@@ -13,7 +13,7 @@ from ggufhub.sources.base import Digest, Hop
 from ggufhub.sources.dial import Dialer, guard_tls
 from ggufhub.sources.http import MOST_EARLY, HttpSource
 from tests.core import certificate, rangeserver
-from tests.core.httpkit import DATA, QUICK, failure, open_url, serve
+from tests.core.httpkit import DATA, IMPATIENT, SMALL, failure, open_url, serve
 from tests.core.rangeserver import LOOPBACK, Behaviour, Handler, RangeServer
 
 # A good server
@@ -78,11 +78,12 @@ def test_https(tmp_path: Path) -> None:
     )
     with RangeServer({"a.gguf": DATA}, {"slow": rangeserver.slow_body}, tls=serving) as server:
         base = f"https://{certificate.NAME}:{server.port}"
-        with HttpSource(f"{base}/a.gguf", policy=LOOPBACK, limits=QUICK, dialer=dialer) as source:
+        with HttpSource(f"{base}/a.gguf", policy=LOOPBACK, limits=SMALL, dialer=dialer) as source:
             assert source.read(0, 60_000) == DATA[:60_000]
             assert server.connections == 1
         server.files["slow"] = DATA
-        with HttpSource(f"{base}/slow", policy=LOOPBACK, limits=QUICK, dialer=dialer) as source:
+        hasty = replace(SMALL, **IMPATIENT)
+        with HttpSource(f"{base}/slow", policy=LOOPBACK, limits=hasty, dialer=dialer) as source:
             with pytest.raises(SourceError) as caught:
                 source.read(0, 10)
             assert caught.value.code == "timeout"
@@ -124,7 +125,7 @@ def test_a_server_that_ignores_ranges_is_streamed_once() -> None:
 
 
 def test_a_stream_goes_no_further_than_the_header_budget() -> None:
-    limits = replace(QUICK, header_bytes=20_000)
+    limits = replace(SMALL, header_bytes=20_000)
     ignoring = serve(rangeserver.ignore_range)
     with ignoring as server, open_url(server.url("a.gguf"), limits) as source:
         assert source.read(10_000, 10_000) == DATA[10_000:20_000]
@@ -169,7 +170,7 @@ def test_a_slow_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes at a time keep every single operation short; only the average tells."""
     monkeypatch.setattr(dial, "RATE_SECONDS", 0.2)
     with serve(rangeserver.slow_body) as server:
-        error = failure(server, request_seconds=30.0, seconds=60.0)
+        error = failure(server)
     assert error.code == "timeout"
 
 
@@ -256,7 +257,7 @@ def test_wrong_content_range(span: str, length: int) -> None:
 def test_a_range_that_starts_much_too_early() -> None:
     """The bytes are in it, but reading past this many is no longer the least possible."""
     data = bytes(MOST_EARLY + 100_000)
-    limits = replace(QUICK, largest_read=4096)
+    limits = replace(SMALL, largest_read=4096)
     with (
         serve(rangeserver.in_blocks(len(data)), data=data) as server,
         open_url(server.url("a.gguf"), limits) as source,
@@ -265,7 +266,7 @@ def test_a_range_that_starts_much_too_early() -> None:
         with pytest.raises(SourceError) as caught:
             source.read(MOST_EARLY + 1, 10)
         assert caught.value.code == "bad_range"
-        assert source.reads.bytes == QUICK.first_read
+        assert source.reads.bytes == SMALL.first_read
 
 
 def test_several_ranges_in_one_answer() -> None:
@@ -430,7 +431,7 @@ def test_another_delivery_host_of_the_same_file(digest: str, size: int, changed:
 def test_redirect_refused(location: str, code: str) -> None:
     with serve(rangeserver.redirect(location)) as server:
         assert failure(server).code == code
-        assert len(server.requests) == (1 if location != "/a.gguf" else QUICK.redirects + 1)
+        assert len(server.requests) == (1 if location != "/a.gguf" else SMALL.redirects + 1)
 
 
 def test_redirect_to_another_port_of_a_public_host() -> None:
@@ -440,8 +441,8 @@ def test_redirect_to_another_port_of_a_public_host() -> None:
 
 def test_a_chain_as_long_as_the_limit() -> None:
     with serve() as server:
-        for number in range(QUICK.redirects):
-            following = f"/{number + 1}" if number < QUICK.redirects - 1 else "/a.gguf"
+        for number in range(SMALL.redirects):
+            following = f"/{number + 1}" if number < SMALL.redirects - 1 else "/a.gguf"
             server.behaviours[str(number)] = rangeserver.redirect(following)
         with open_url(server.url("0")) as source:
             assert source.read(0, 5) == DATA[:5]

@@ -14,7 +14,7 @@ from ggufhub.sources.open import is_remote, open_remote
 from tests.builders import small_model, vocabulary
 from tests.core import rangeserver
 from tests.core.fakehub import COMMIT, REPO, FakeHub
-from tests.core.httpkit import QUICK
+from tests.core.httpkit import SMALL
 from tests.core.rangeserver import LOOPBACK, RangeServer
 
 MODEL = small_model().build()
@@ -305,7 +305,7 @@ def test_senseless_answers(body: bytes) -> None:
 def test_everything_is_routed() -> None:
     with FakeHub({"m.gguf": MODEL}) as hub:
         environment = {"HF_ENDPOINT": hub.endpoint}
-        limits = replace(QUICK, requests=20)
+        limits = replace(SMALL, requests=20)
         for text in (
             "hf://org/repo/m.gguf",
             "org/repo",

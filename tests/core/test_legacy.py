@@ -20,7 +20,7 @@ from ggufhub.sources.base import ByteSource
 from ggufhub.sources.file import FileSource
 from ggufhub.sources.pages import PAGE
 from ggufhub.sources.upload import UploadSource
-from tests.core.httpkit import QUICK, open_url
+from tests.core.httpkit import SMALL, open_url
 from tests.core.rangeserver import RangeServer
 from tests.core.reading import MemorySource, report, rules_hit, source_of
 from tests.corpus import SHARED, needs_corpus
@@ -273,7 +273,7 @@ def test_a_budget_of_requests_is_not_decided() -> None:
 
 
 def test_over_http_with_the_budget_of_the_source() -> None:
-    limits = replace(QUICK, first_read=PAGE, largest_read=PAGE, requests=20)
+    limits = replace(SMALL, first_read=PAGE, largest_read=PAGE, requests=20)
     data = {"large.bin": large_llama(40), "small.bin": large_llama(8)}
     with RangeServer(data) as server:
         with open_url(server.url("small.bin"), limits) as source:

@@ -15,7 +15,7 @@ from ggufhub.rules.legacy_samples import PROGRAM, llamafile
 from ggufhub.sources.slice import SliceSource
 from ggufhub.sources.upload import UploadSource
 from tests.builders import small_model, vocabulary
-from tests.core.httpkit import QUICK, open_url
+from tests.core.httpkit import SMALL, open_url
 from tests.core.rangeserver import RangeServer
 from tests.core.reading import report, source_of
 
@@ -174,7 +174,7 @@ def test_every_damaged_byte_of_the_archive_ends_in_a_report() -> None:
 
 def test_over_http_only_the_ends_are_read() -> None:
     body = llamafile(vocabulary(500).build() + bytes(10 * 1024 * 1024))
-    limits = replace(QUICK, largest_read=1 << 20)
+    limits = replace(SMALL, largest_read=1 << 20)
     with (
         RangeServer({"a.llamafile": body}) as server,
         open_url(server.url("a.llamafile"), limits) as source,

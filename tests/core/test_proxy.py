@@ -4,6 +4,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from ggufhub.sources.dial import Dialer
 from ggufhub.sources.open import open_remote
 from ggufhub.sources.policy import AddressPolicy
 from ggufhub.sources.proxy import ProxyDialer, make_dialer
-from tests.core.httpkit import DATA, QUICK
+from tests.core.httpkit import DATA, IMPATIENT, SMALL
 from tests.core.rangeserver import RangeServer
 
 ANSWER = b"HTTP/1.1 200 Connection established\r\nVia: test\r\n\r\n"
@@ -65,7 +66,7 @@ def proxied(answer: bytes = ANSWER) -> Iterator[Proxy]:
             proxy.close()
 
 
-def read(url: str, proxy: Proxy, limits: Limits = QUICK) -> bytes:
+def read(url: str, proxy: Proxy, limits: Limits = SMALL) -> bytes:
     environment = {"GGUFHUB_EGRESS_PROXY": proxy.url}
     with open_remote(url, policy=AddressPolicy(), limits=limits, environment=environment) as source:
         return source.read(0, 50_000)
@@ -90,8 +91,9 @@ def test_the_proxy_is_asked_for_the_name() -> None:
     ],
 )
 def test_a_tunnel_that_is_not_opened(answer: bytes) -> None:
+    """The last one says nothing at all: its connection stays open."""
     with proxied(answer) as proxy, pytest.raises(SourceError) as caught:
-        read("http://models.example.org/a.gguf", proxy)
+        read("http://models.example.org/a.gguf", proxy, replace(SMALL, **IMPATIENT))
     assert caught.value.code == "unreachable"
 
 

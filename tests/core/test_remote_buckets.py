@@ -24,7 +24,7 @@ from ggufhub.sources.stores import Store
 from tests.builders import small_model
 from tests.core import rangeserver, servicekey
 from tests.core.fakebucket import KEY_ID, SECRET, FakeBucket
-from tests.core.httpkit import DATA, QUICK
+from tests.core.httpkit import DATA, SMALL
 from tests.core.rangeserver import Handler, RangeServer
 from tests.shards import three_shards
 
@@ -92,11 +92,11 @@ def test_azure_links_carry_the_shared_signature() -> None:
 
 def test_azure_and_google_links_are_signed_with_the_account_key() -> None:
     place = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0"}
-    link = Store(ObjectName("az", "container"), QUICK, place).link("a b.gguf")
+    link = Store(ObjectName("az", "container"), SMALL, place).link("a b.gguf")
     assert link.startswith("https://account.blob.core.windows.net/container/a%20b.gguf?")
     assert "sp=r&" in link and "sig=" in link
     google = {"GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(servicekey.ACCOUNT)}
-    link = Store(ObjectName("gs", "models"), QUICK, google).link("a b.gguf")
+    link = Store(ObjectName("gs", "models"), SMALL, google).link("a b.gguf")
     assert link.startswith("https://storage.googleapis.com/models/a%20b.gguf?X-Goog-Algorithm=")
 
 
@@ -124,7 +124,7 @@ def test_azure_and_google_links_are_signed_with_the_account_key() -> None:
 )
 def test_links_to_public_buckets(name: ObjectName, environment: dict[str, str], link: str) -> None:
     skips = {f"{provider}_SKIP_SIGNATURE": "true" for provider in ("AWS", "GOOGLE", "AZURE")}
-    assert Store(name, QUICK, {**skips, **environment}).link("a b") == link
+    assert Store(name, SMALL, {**skips, **environment}).link("a b") == link
 
 
 def test_checksums_of_a_public_object_are_asked_for_and_compared() -> None:
@@ -249,7 +249,7 @@ def test_a_public_provider_is_reached_under_the_usual_policy() -> None:
     policy = AddressPolicy(allowed_ports=(80,))
     name = ObjectName("s3", "models", "a.gguf")
     with (
-        BucketSource(name, policy=policy, limits=QUICK, environment=environment) as source,
+        BucketSource(name, policy=policy, limits=SMALL, environment=environment) as source,
         pytest.raises(SourceError) as caught,
     ):
         source.read(0, 1)
@@ -291,7 +291,7 @@ def test_ranges_the_store_ignores_are_streamed() -> None:
 
     with FakeBucket({"a.gguf": DATA}) as bucket:
         bucket.server.behaviours["models/a.gguf"] = ignoring
-        with bucket.open("s3://models/a.gguf", replace(QUICK, header_bytes=30_000)) as source:
+        with bucket.open("s3://models/a.gguf", replace(SMALL, header_bytes=30_000)) as source:
             assert source.read(0, 20_000) == DATA[:20_000]
             with pytest.raises(SourceError) as caught:
                 source.read(90_000, 10)

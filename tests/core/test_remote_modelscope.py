@@ -20,7 +20,7 @@ from ggufhub.sources.open import is_remote, open_remote
 from tests.builders import small_model
 from tests.core import rangeserver
 from tests.core.fakemodelscope import REPO, FakeModelScope
-from tests.core.httpkit import QUICK
+from tests.core.httpkit import SMALL
 from tests.core.rangeserver import LOOPBACK
 from tests.shards import three_shards
 
@@ -206,7 +206,7 @@ def test_senseless_entries_are_left_out(entry: Any) -> None:
 def test_everything_is_routed() -> None:
     with FakeModelScope({"m.gguf": MODEL}) as hub:
         environment = {"MODELSCOPE_ENDPOINT": hub.endpoint}
-        limits = replace(QUICK, requests=20)
+        limits = replace(SMALL, requests=20)
         for text in (f"ms://{REPO}", f"{hub.endpoint}/models/{REPO}/file/view/master/m.gguf"):
             with open_remote(
                 text, policy=LOOPBACK, limits=limits, environment=environment

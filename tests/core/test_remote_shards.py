@@ -11,11 +11,10 @@ from ggufhub.formats.load import SHARDS_AT_ONCE, load_model
 from ggufhub.report.build import inspect
 from ggufhub.rules.split import sample_shard
 from tests.core import rangeserver
-from tests.core.httpkit import QUICK, open_url
+from tests.core.httpkit import SMALL, open_url
 from tests.core.rangeserver import Behaviour, Handler, RangeServer
 
 COUNT = 9
-PATIENT = replace(QUICK, operation_seconds=3.0, request_seconds=5.0, seconds=20.0)
 
 
 def shards(count: int = COUNT) -> dict[str, bytes]:
@@ -56,7 +55,7 @@ def test_no_more_than_four_are_read_at_once_and_their_order_is_kept() -> None:
     turnstile = Turnstile(SHARDS_AT_ONCE)
     with split_server(**{f"_{number}": turnstile for number in range(2, COUNT + 1)}) as server:
         first = next(iter(server.files))
-        with open_url(server.url(first), PATIENT) as source:
+        with open_url(server.url(first), SMALL) as source:
             document = inspect(source).document
     assert turnstile.peak == SHARDS_AT_ONCE == 4
     assert [file["name"] for file in document["files"]] == list(server.files)
@@ -66,7 +65,7 @@ def test_no_more_than_four_are_read_at_once_and_their_order_is_kept() -> None:
 
 
 def test_every_shard_has_budgets_of_its_own() -> None:
-    limits = replace(PATIENT, requests=1)
+    limits = replace(SMALL, requests=1)
     with split_server() as server, open_url(server.url(next(iter(server.files))), limits) as source:
         model = load_model(source, limits)
     assert len(model.files) == COUNT
@@ -81,10 +80,10 @@ def test_the_first_shard_in_order_to_fail_is_told_even_if_a_later_one_fails_soon
     busy = rangeserver.fixed(503, Retry_After="9")
     with (
         split_server(_3=late, _4=busy) as server,
-        open_url(server.url(next(iter(server.files))), PATIENT) as source,
+        open_url(server.url(next(iter(server.files))), SMALL) as source,
         pytest.raises(SourceError) as caught,
     ):
-        load_model(source, PATIENT)
+        load_model(source, SMALL)
     assert (caught.value.code, caught.value.retry_after) == ("rate_limited", 7)
 
 
@@ -93,7 +92,7 @@ def test_a_shard_that_changes_stops_the_reading() -> None:
         first, _ = handler.wanted(len(data))
         handler.serve(data, ETag=f'"{first}"')
 
-    limits = replace(PATIENT, first_read=64)
+    limits = replace(SMALL, first_read=64)
     with (
         split_server(_5=changing) as server,
         open_url(server.url(next(iter(server.files))), limits) as source,
@@ -106,8 +105,8 @@ def test_absent_shards_are_listed_in_order() -> None:
     gone = rangeserver.fixed(404)
     with split_server(_2=gone, _7=gone) as server:
         names = list(server.files)
-        with open_url(server.url(names[3]), PATIENT) as source:
-            model = load_model(source, PATIENT)
+        with open_url(server.url(names[3]), SMALL) as source:
+            model = load_model(source, SMALL)
     assert list(model.missing) == [names[1], names[6]]
     assert {error.code for error in model.missing.values()} == {"not_found"}
     assert model.opened.name == names[3]
@@ -126,7 +125,7 @@ def test_whoever_listens_hears_of_one_change_at_a_time() -> None:
             inside.release()
 
         source.reads.listener = listen
-        load_model(source, QUICK)
+        load_model(source, SMALL)
     assert heard == sorted(heard)
     assert heard[-1] == source.reads.bytes == server.bytes_sent
 
@@ -142,4 +141,4 @@ def test_an_error_of_the_listener_ends_the_reading() -> None:
         assert source.identity.size
         source.reads.listener = stop
         with pytest.raises(Stopped):
-            load_model(source, QUICK)
+            load_model(source, SMALL)

@@ -20,7 +20,7 @@ from tests.faults.proxy import Fault, FaultProxy
 DATA = llama() + bytes(200_000)
 SHA256 = hashlib.sha256(DATA).hexdigest()
 LIMITS = replace(
-    Limits(), seconds=3.0, connect_seconds=1.0, operation_seconds=0.4, request_seconds=1.0
+    Limits(), seconds=10.0, connect_seconds=5.0, operation_seconds=1.0, request_seconds=3.0
 )
 
 
@@ -35,7 +35,7 @@ def look(link: str, limits: Limits = LIMITS, **options: object) -> Report:
     began = time.monotonic()
     with HttpSource(link, policy=LOOPBACK, limits=limits) as source:
         report = build.inspect(source, **options)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 3 * limits.seconds  # a busy machine may add its own
     return report
 
 
