@@ -105,7 +105,8 @@ class Sampler:
         try:
             with np.errstate(all="ignore"):
                 found = quants.dequantize(row, quants.GGMLQuantizationType[name])
-        # What gguf raises for a type that it does not know, and for one that it cannot read.
         except (KeyError, NotImplementedError):
+            # gguf has no such type (KeyError) or no dequantiser for it, as for Q8_K: the tensor is
+            # checked all the same, and shown without a sample.
             return None
         return np.asarray(found).reshape(-1)

@@ -1,7 +1,6 @@
 """No script of ours can turn text into markup or code; the administration, spared that, works."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import ROOT, Opener, serve
+from tests.browser.conftest import ROOT, Opener
+from tests.browser.shots import service
 from tests.browser.test_sending import hash_module
 
 pytestmark = pytest.mark.browser
@@ -70,11 +70,7 @@ def test_a_worker_is_a_script_of_our_own(page: Page) -> None:
 @pytest.fixture
 def administration(tmp_path: Path) -> Iterator[str]:
     """The address of the administration of a service with the operator ``root``."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        bind = f"127.0.0.1:{probe.getsockname()[1]}"
-    server = serve(bind, tmp_path)
-    try:
+    with service(tmp_path) as address:
         make = "manage.py createsuperuser --noinput --username root --email root@models.example"
         environment = {
             "PATH": os.environ["PATH"],
@@ -82,10 +78,7 @@ def administration(tmp_path: Path) -> Iterator[str]:
             "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
         }
         subprocess.run([sys.executable, *make.split()], cwd=ROOT, env=environment, check=True)
-        yield f"http://{bind}/admin/"
-    finally:
-        server.terminate()
-        server.wait(60)
+        yield f"{address}/admin/"
 
 
 def test_the_administration_works(opened: Opener, administration: str) -> None:
