@@ -18,6 +18,7 @@ from ggufhub.audit.stored import pack_listing, unpack_listing
 from ggufhub.errors import GgufHubError, SourceError
 from ggufhub.hub import audit_steps as steps
 from ggufhub.hub import audits, queue
+from ggufhub.hub.audit_feed import feed
 from ggufhub.hub.audit_models import OPEN_AUDITS, Audit, AuditState, ItemState, Place
 from ggufhub.report.build import RULE_SET
 from ggufhub.report.codec import Json, safe_text
@@ -65,8 +66,8 @@ def _cancelled() -> list[Audit]:
 def advance(audit: Audit) -> None:
     """One round for one audit; the long steps are messages of their own."""
     while steps.settle(audit):
-        steps.feed(audit)
-    steps.feed(audit)
+        feed(audit)
+    feed(audit)
     free = audit.lease_until is None or audit.lease_until < timezone.now()
     if free and (_to_list(audit) or steps.finished_items(audit)):
         queue.send_audit_step(audit.pk)

@@ -1,16 +1,20 @@
 """The task behind every report: open the source, run the core, store what it says."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
 
+from ggufhub.audit.hosts import host_of
 from ggufhub.audit.stored import unpack_files
 from ggufhub.errors import BytesMissing, SourceError
 from ggufhub.formats.naming import shard_name
-from ggufhub.hub import audit_steps, headers, queue, reuse, services
+from ggufhub.hub import audit_feed, headers, hosts, queue, reuse, services
 from ggufhub.hub.headers import Kept
 from ggufhub.hub.models import Inspection, Upload
 from ggufhub.hub.models import Report as StoredReport
+from ggufhub.hub.values import clip
 from ggufhub.limits import FULL, Limits
 from ggufhub.report import build
 from ggufhub.report.build import RULE_SET
@@ -49,7 +53,7 @@ WAIT_UNTOLD = 30.0
 def inspect(job: Job) -> None:
     """Inspect the row of ``job`` by its header."""
     work(job)
-    audit_steps.follow(job.id)
+    audit_feed.follow(job.id)
 
 
 @app.task(
@@ -62,7 +66,7 @@ def digest(job: Job) -> None:
     """Inspect the row of ``job`` by every byte. After a lost worker, or a server that was gone for
     a while, it goes on at the last checkpoint."""
     work(job)
-    audit_steps.follow(job.id)
+    audit_feed.follow(job.id)
 
 
 def work(job: Job) -> None:
@@ -94,7 +98,7 @@ def _settled(job: Job, row: Inspection) -> bool:
     if earlier is None or (row.depth == FULL and not current):
         return False
     if row.source_kind != "upload":
-        reads = unchanged_link(earlier, lambda limits: _open(row, limits))
+        reads = unchanged_link(earlier, lambda limits: _opened(row, limits))
     else:
         paths = {upload.name: upload.path for upload in _uploads(row)}
         reads = unchanged_uploads(earlier, paths, job.progress)
@@ -114,7 +118,7 @@ def _inspect(job: Job, row: Inspection) -> None:
     limits = Limits().for_depth(row.depth)
     keeper = _keeper(job, row) if row.depth == FULL else None
     try:
-        with Tape(settings.UPLOAD_DIR) as tape, _open(row, limits) as source:
+        with Tape(settings.UPLOAD_DIR) as tape, _opened(row, limits) as source:
             report = build.inspect(
                 Recorder(source, tape),
                 limits=limits,
@@ -173,6 +177,17 @@ def _wait(report: Report, *, resumable: bool) -> float | None:
 
 def _keeper(job: Job, row: Inspection) -> Keeper:
     return Keeper(job, _uploads(row) if row.source_kind == "upload" else [])
+
+
+@contextmanager
+def _opened(row: Inspection, limits: Limits) -> Iterator[ByteSource]:
+    """The source of ``row``. What its server says of its quota is noted, for all workers."""
+    with _open(row, limits) as source:
+        try:
+            yield source
+        finally:
+            if source.reads.left is not None:
+                hosts.note(clip(host_of(row.target), 255), source.reads.left)
 
 
 def _open(row: Inspection, limits: Limits) -> ByteSource:

@@ -7,6 +7,7 @@ earlier report then stands; by newer ones the kept bytes are judged again.
 
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from workers.recording import Replay, identity_of, rewound
 ONE_BYTE = replace(Limits(), first_read=1)
 """The first read of a source asks for one byte: enough to be told who the file is."""
 
-Open = Callable[[Limits], ByteSource]
+Open = Callable[[Limits], AbstractContextManager[ByteSource]]
 """Opens the source of a row within limits."""
 
 Progress = Callable[[str, Reads], None]

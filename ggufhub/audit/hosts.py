@@ -1,11 +1,13 @@
-"""Hosts that do not answer, or not now: no file of theirs is worth a request."""
+"""Hosts that do not answer, or not now, or not much more: what may be asked of them."""
 
+import math
 import time
 from collections import Counter
 from typing import Any
 from urllib.parse import urlsplit
 
 from ggufhub.errors import SourceError
+from ggufhub.sources.quota import Left
 
 TRIES = 5
 """Files in a row of one host that could not be reached before the others are left alone."""
@@ -19,24 +21,42 @@ SILENT = frozenset({"unreachable", "connection", "timeout", "tls", HOST_DOWN})
 BUSY = frozenset({"rate_limited", "busy"})
 """Codes of errors of a host that takes requests again after a while."""
 
+REQUESTS = 3
+"""A file may need so many: no header of a published model took more."""
+
 
 class Hosts:
-    """Knows of each host how many files in a row could not be reached, and until when it wants to
-    be left alone."""
+    """Knows of each host how many files in a row could not be reached, how many are being read,
+    and what it last said is left of its quota of requests."""
 
     def __init__(self) -> None:
         self._failures = Counter[str]()
-        self._until: dict[str, float] = {}
+        self._open = Counter[str]()
+        self._left: dict[str, Left] = {}
 
-    def note(self, locator: str, error: dict[str, Any] | None) -> None:
-        """A file of the host ended: with the ``error`` of its report or (None) well."""
+    def begin(self, locator: str) -> None:
+        """A file of the host is going to be read."""
+        self._open[host_of(locator)] += 1
+
+    def note(self, locator: str, error: dict[str, Any] | None, left: Left | None = None) -> None:
+        """A file of the host ended: with the ``error`` of its report or (None) well. The host said
+        what is ``left``."""
         host, code = host_of(locator), error and error["code"]
+        self._open[host] -= 1
         if code in SILENT:
             self._failures[host] += 1
         else:
             self._failures[host] = 0
+        if left is not None:
+            self._left[host] = left.beside(self._left.get(host))
         if error is not None and code in BUSY and error.get("retry_after"):
-            self._until[host] = time.monotonic() + error["retry_after"]
+            self._left[host] = Left(0, time.time() + error["retry_after"])
+
+    def is_full(self, locator: str) -> bool:
+        """Whether the files being read may need all that is left: one of them has to end before
+        it is known whether there is room for another."""
+        host = host_of(locator)
+        return self._open[host] > 0 and self._room(host) <= 0
 
     def closed(self, locator: str) -> SourceError | None:
         """Why no file of this host is tried now; None where it is."""
@@ -44,11 +64,17 @@ class Hosts:
         if host and self._failures[host] >= TRIES:
             message = f"{host} did not answer for {TRIES} files in a row; it was not asked again."
             return SourceError(HOST_DOWN, message)
-        left = self._until.get(host, 0.0) - time.monotonic()
-        if left > 0:
+        if self._room(host) <= 0:
             message = f"{host} asked to be left alone for a while."
-            return SourceError("rate_limited", message, left)
+            return SourceError("rate_limited", message, self._left[host].seconds)
         return None
+
+    def _room(self, host: str) -> float:
+        """Files for which there is quota, beside those being read."""
+        left = self._left.get(host)
+        if left is None or left.seconds <= 0:
+            return math.inf
+        return left.requests // REQUESTS - self._open[host]
 
 
 def host_of(locator: str) -> str:

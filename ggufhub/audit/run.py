@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ggufhub.audit.changes import Brief, changes
 from ggufhub.audit.facts import Row, make_row, pack_row, unpack_row
@@ -24,11 +24,13 @@ from ggufhub.rules.policy import Policy
 from ggufhub.rules.profiles import DEFAULT_PROFILE
 from ggufhub.sources.listed import Places, open_listed
 from ggufhub.sources.listing import Listing, Problem
+from ggufhub.sources.quota import Left
 
 LONGEST_WAIT = 900.0
 """Seconds a server that is too busy is waited for; the quotas of the hub last five minutes."""
 
 MOST_WAITS = 5
+"""Waits in a row after which a server gave nothing."""
 
 Found = TypeVar("Found")
 
@@ -53,10 +55,18 @@ class How:
         return [RULE_SET, self.profile, repr(self.policy), self.depth]
 
 
+class Inspected(NamedTuple):
+    """The packed row of a model, and what its host then had left of a quota of requests."""
+
+    packed: bytes
+    left: Left | None = None
+
+
 @dataclass(slots=True)
 class _Work:
-    """The rows so far, packed, and the listings they came from."""
+    """The rows so far, packed, the listings they came from, and what hosts said on the way."""
 
+    hosts: Hosts = field(default_factory=Hosts)
     packed: dict[str, bytes] = field(default_factory=dict)
     listings: list[tuple[Listing, list[str]]] = field(default_factory=list)
 
@@ -113,7 +123,7 @@ def _inspect(
             fresh.append(item)
         else:
             work.packed[item.path] = pack_row(known)
-    for done, (item, packed) in enumerate(_rows(fresh, how), 1):
+    for done, (item, packed) in enumerate(_rows(fresh, how, work.hosts), 1):
         work.packed[item.path] = packed
         if told is not None:
             told(len(items) - len(fresh) + done, len(items))
@@ -123,69 +133,73 @@ def _inspect(
 def _again(items: list[Item], how: How, work: _Work) -> None:
     """Inspect once more, after the pause they asked for, what servers were too busy to give."""
     by_path = {item.path: item for item in items}
-    for _ in range(MOST_WAITS):
+    fruitless, before = 0, len(items)
+    while fruitless < MOST_WAITS:
         errors = {row["path"]: row["report"]["error"] for row in work.rows(by_path)}
         busy = {path: e for path, e in errors.items() if e is not None and e["code"] in BUSY}
         if not busy:
             return
+        fruitless = 0 if len(busy) < before else fruitless + 1
+        before = len(busy)
         pause = max(error.get("retry_after") or 1.0 for error in busy.values())
         if pause > LONGEST_WAIT:
             return
         time.sleep(pause)
-        for item, packed in _rows([by_path[path] for path in busy], how):
+        for item, packed in _rows([by_path[path] for path in busy], how, work.hosts):
             work.packed[item.path] = packed
 
 
-def _rows(items: list[Item], how: How) -> Iterator[tuple[Item, bytes]]:
+def _rows(items: list[Item], how: How, hosts: Hosts) -> Iterator[tuple[Item, bytes]]:
     """Packed rows as they are ready, at most a few of them in work at a time."""
-    hosts = Hosts()
     if how.jobs == 1 or len(items) < 2:
         for item in items:
-            yield _noted(item, _one(item, how, hosts), hosts)
+            unasked = _unasked(item, how, hosts)
+            yield item, unasked or _noted(item, inspect_item(item, how), hosts)
         return
     with ProcessPoolExecutor(how.jobs) as pool:
-        waiting: dict[Future[bytes], Item] = {}
+        waiting: dict[Future[Inspected], Item] = {}
         for item in items:
-            error = hosts.closed(item.files[0].locator)
-            if error is not None:
-                yield item, pack_row(make_row(item, _unread(item, error, how)))
-                continue
-            waiting[pool.submit(inspect_item, item, how)] = item
-            if len(waiting) >= 2 * how.jobs:
-                yield from _ready(waiting, how, hosts)
+            while len(waiting) >= 2 * how.jobs or hosts.is_full(item.files[0].locator):
+                yield from _ready(waiting, hosts)
+            unasked = _unasked(item, how, hosts)
+            if unasked is None:
+                waiting[pool.submit(inspect_item, item, how)] = item
+            else:
+                yield item, unasked
         while waiting:
-            yield from _ready(waiting, how, hosts)
+            yield from _ready(waiting, hosts)
 
 
-def _one(item: Item, how: How, hosts: Hosts) -> bytes:
-    error = hosts.closed(item.files[0].locator)
-    if error is not None:
-        return pack_row(make_row(item, _unread(item, error, how)))
-    return inspect_item(item, how)
+def _unasked(item: Item, how: How, hosts: Hosts) -> bytes | None:
+    """The row of a model whose host is not asked for it now; None where it is going to be read."""
+    locator = item.files[0].locator
+    error = hosts.closed(locator)
+    if error is None:
+        hosts.begin(locator)
+        return None
+    return pack_row(make_row(item, _unread(item, error, how)))
 
 
-def _ready(
-    waiting: "dict[Future[bytes], Item]", how: How, hosts: Hosts
-) -> Iterator[tuple[Item, bytes]]:
+def _ready(waiting: "dict[Future[Inspected], Item]", hosts: Hosts) -> Iterator[tuple[Item, bytes]]:
     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:
         item = waiting.pop(future)
         try:
-            packed = future.result()
+            inspected = future.result()
         except BrokenProcessPool as error:
             message = "A process that read models was killed. Use --jobs 1 to see by which."
             raise SourceError("killed", message) from error
-        yield _noted(item, packed, hosts)
+        yield item, _noted(item, inspected, hosts)
 
 
-def _noted(item: Item, packed: bytes, hosts: Hosts) -> tuple[Item, bytes]:
-    error = unpack_row(packed)["report"]["error"]
-    hosts.note(item.files[0].locator, error)
-    return item, packed
+def _noted(item: Item, inspected: Inspected, hosts: Hosts) -> bytes:
+    error = unpack_row(inspected.packed)["report"]["error"]
+    hosts.note(item.files[0].locator, error, inspected.left)
+    return inspected.packed
 
 
-def inspect_item(item: Item, how: How) -> bytes:
-    """The packed row of one model; a function of a module, so that other processes can call it."""
+def inspect_item(item: Item, how: How) -> Inspected:
+    """What one model is; a function of a module, so that other processes can call it."""
     limits = Limits().for_depth(how.depth)
     try:
         with open_listed(item.files, policy=addresses(how.networks), limits=limits) as source:
@@ -197,9 +211,10 @@ def inspect_item(item: Item, how: How) -> bytes:
                 arrays=False,
                 depth=how.depth,
             )
+            left = source.reads.left
     except GgufHubError as error:
-        return pack_row(make_row(item, _unread(item, error, how)))
-    return pack_row(make_row(item, report.document))
+        return Inspected(pack_row(make_row(item, _unread(item, error, how))))
+    return Inspected(pack_row(make_row(item, report.document)), left)
 
 
 def _unread(item: Item, error: GgufHubError, how: How) -> dict[str, Any]:

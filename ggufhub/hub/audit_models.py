@@ -192,3 +192,15 @@ class AuditItem(models.Model):
 
     def __str__(self) -> str:
         return self.path
+
+
+class Host(models.Model):
+    """A server of models, as files name it, and what it last said of its quota: it takes so many
+    more ``requests`` before ``until``."""
+
+    name = models.CharField(primary_key=True, max_length=255)
+    requests = models.PositiveIntegerField()
+    until = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.name

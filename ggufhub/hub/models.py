@@ -13,7 +13,7 @@ from django.db import models
 from django.utils import timezone
 
 from ggufhub.hub.audit_log_models import SecurityEvent
-from ggufhub.hub.audit_models import Audit, AuditItem, Place, Schedule
+from ggufhub.hub.audit_models import Audit, AuditItem, Host, Place, Schedule
 from ggufhub.hub.checkpoint_models import Checkpoint
 from ggufhub.hub.header_models import HeaderBlock, StoredHeader
 from ggufhub.hub.render_models import RenderJob
@@ -31,6 +31,7 @@ __all__ = [
     "Delivery",
     "Finding",
     "HeaderBlock",
+    "Host",
     "IdempotencyKey",
     "Inspection",
     "Place",

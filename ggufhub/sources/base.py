@@ -5,7 +5,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from ggufhub.sources.quota import Left
 
 EXPECTED = "expected by you"
 """Basis of a digest that whoever asked gave with the file."""
@@ -72,13 +75,14 @@ class Identity:
 
 @dataclass(slots=True)
 class Reads:
-    """What one source and its siblings have cost so far.
+    """What one source and its siblings have cost so far, and what their server has ``left``.
 
     ``listener`` hears of every change, from whatever thread made it, but of one at a time.
     """
 
     requests: int = 0
     bytes: int = 0
+    left: "Left | None" = field(default=None, compare=False)
     listener: Callable[["Reads"], None] | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -88,6 +92,11 @@ class Reads:
             self.bytes += count
             if self.listener is not None:
                 self.listener(self)
+
+    def hear(self, left: "Left") -> None:
+        """A server said what is left of its quota."""
+        with self._lock:
+            self.left = left.beside(self.left)
 
 
 class ByteSource(ABC):

@@ -18,6 +18,7 @@ from ggufhub.sources.base import ByteSource, Digest, Identity, Layer, Reads
 from ggufhub.sources.dial import Dialer
 from ggufhub.sources.exchange import Connections, Reply
 from ggufhub.sources.policy import AddressPolicy, Target
+from ggufhub.sources.quota import Left
 from ggufhub.sources.walk import Trail, Walker
 from ggufhub.sources.whole import WholeBody
 
@@ -268,7 +269,7 @@ class HttpSource(ByteSource):
         return self._whole.copy(0, view[: self._whole.held])
 
     def _plain(self) -> Reply:
-        reply, self._trail = self._walker.get(self._target, {})
+        reply, self._trail = self._walk(self._target, {})
         if reply.status == 200:
             return reply
         reply.drop()
@@ -351,14 +352,23 @@ class HttpSource(ByteSource):
         extra = {"Range": f"bytes={first}-{last}"}
         known = self._resolved
         if known is not None:
-            reply, _ = self._walker.get(known, extra)
+            reply, _ = self._walk(known, extra)
             if reply.status not in EXPIRED:
                 return reply
             reply.discard()
-        reply, self._trail = self._walker.get(self._target, extra)
+        reply, self._trail = self._walk(self._target, extra)
         self._moved = known is not None and reply.target.origin != known.origin
         self._resolved = reply.target if reply.target != self._target else None
         return reply
+
+    def _walk(self, target: Target, extra: Mapping[str, str]) -> tuple[Reply, Trail]:
+        """The answer of the last host; what each on the way has left of its quota is kept."""
+        reply, trail = self._walker.get(target, extra)
+        for hop, headers in trail:
+            left = Left.told(hop.status, headers)
+            if left is not None:
+                self.reads.hear(left)
+        return reply, trail
 
 
 def sibling_limits(limits: Limits) -> Limits:

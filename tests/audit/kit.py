@@ -35,7 +35,7 @@ def listed(folder: Path, files: Mapping[str, bytes]) -> Listing:
 
 def rows_of(listing: Listing, how: How | None = None) -> list[Row]:
     items = group(listing.entries).items
-    return [unpack_row(inspect_item(item, how or How())) for item in items]
+    return [unpack_row(inspect_item(item, how or How()).packed) for item in items]
 
 
 def judged(folder: Path, files: Mapping[str, bytes], policy: Policy | None = None) -> Judgement:

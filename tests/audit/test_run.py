@@ -1,6 +1,7 @@
 """Whole audits: what becomes of every model, what is remembered, what changed."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from ggufhub.audit.groups import Filter
 from ggufhub.audit.hosts import TRIES
 from ggufhub.audit.result import AuditResult
-from ggufhub.audit.run import How, audit
+from ggufhub.audit.run import MOST_WAITS, How, audit
 from ggufhub.audit.state import State, write_state
 from ggufhub.errors import SourceError, UsageError
 from ggufhub.rules.model_samples import llama
@@ -148,18 +149,41 @@ def test_an_organisation_is_asked_no_more_than_it_allows(monkeypatch: pytest.Mon
     assert sum(resolvers.asked) - resolvers.refused == 20
 
 
-def test_a_host_that_is_busy_is_not_asked_for_every_file() -> None:
-    """One refused request a window, whatever the number of files that have to wait."""
-    window = Window("resolvers", 10, 1.0)
-    served = {
-        f"{n}.gguf": window.counted(lambda handler, _: handler.serve(MODEL)) for n in range(25)
-    }
-    with RangeServer({}, served) as server:
-        links = [server.url(name) for name in served]
-        result = audit(LINKS + "\n".join(links), LOCAL)
+def limited(window: Window, count: int) -> tuple[RangeServer, str]:
+    """A server of ``count`` models that counts requests in ``window``, and the list of them."""
+    serve = window.counted(lambda handler, _: handler.serve(MODEL))
+    server = RangeServer({}, {f"{n}.gguf": serve for n in range(count)})
+    return server, LINKS + "\n".join(server.url(f"{n}.gguf") for n in range(count))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_host_is_asked_for_no_more_than_its_quota_allows(jobs: int) -> None:
+    """The files that are being read when little is left count too."""
+    window = Window("resolvers", 12, 2.0)
+    server, links = limited(window, 25)
+    with server:
+        result = audit(links, replace(LOCAL, jobs=jobs))
     assert result.head["totals"]["pass"] == 25
-    assert 1 <= window.refused < len(window.asked)
-    assert sum(window.asked) == 25 + window.refused
+    assert window.refused == 0
+    assert sum(window.asked) == 25
+
+
+def test_a_quota_of_few_requests_takes_as_many_windows_as_it_needs() -> None:
+    window = Window("resolvers", 2, 0.2)
+    server, links = limited(window, MOST_WAITS + 3)
+    with server:
+        result = audit(links, LOCAL)
+    assert result.head["totals"]["pass"] == MOST_WAITS + 3
+
+
+def test_a_host_that_never_has_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("ggufhub.audit.run.time.sleep", pauses.append)
+    server, links = limited(Window("resolvers", 0, 600.0), 2)
+    with server:
+        result = audit(links, LOCAL)
+    assert result.head["totals"]["unreadable"] == 2
+    assert len(pauses) == MOST_WAITS
 
 
 def test_an_organisation_within_its_quota(monkeypatch: pytest.MonkeyPatch) -> None:

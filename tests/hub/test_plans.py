@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from ggufhub.hub import audit_steps, audits, queue, selectors
+from ggufhub.hub import audit_feed, audits, queue, selectors
 from ggufhub.hub.reconcile import reconcile
 from tests import rows
 
@@ -72,5 +72,5 @@ def test_counting_who_waits_looks_at_open_rows_only() -> None:
 def test_counting_what_is_in_flight_looks_at_open_audits_only() -> None:
     audit = audits.start(None, audits.order(links=LINKS))
     host = "models.example"
-    ((sql, params),) = asked(lambda: audit_steps.in_flight(audit.pk, host), "hub_audititem")
+    ((sql, params),) = asked(lambda: audit_feed.in_flight(audit.pk, host), "hub_audititem")
     assert not looks_at_all(plan(sql, params), "hub_audititem")

@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from ggufhub.audit.hosts import TRIES
-from ggufhub.hub import audit_selectors, audit_steps, audits, queue, services
+from ggufhub.hub import audit_feed, audit_selectors, audit_steps, audits, queue, services
 from ggufhub.hub.audit_models import Audit, AuditItem, AuditState, ItemState, Place, Schedule
 from ggufhub.hub.models import Inspection, Report, State
 from ggufhub.hub.reconcile import DRAINED_AFTER, reconcile
@@ -188,7 +188,7 @@ def test_a_dead_host_does_not_hold_up_the_others() -> None:
         dead = [f"http://127.0.0.1:9/{number}.gguf" for number in range(30)]
         audit = run(begin(links="\n".join([*dead, server.url("one.gguf")])), rounds=20)
     codes = list(audit.items.values_list("error_code", flat=True))
-    assert codes.count("host_down") >= 30 - TRIES - audit_steps.HOST_IN_FLIGHT
+    assert codes.count("host_down") >= 30 - TRIES - audit_feed.HOST_IN_FLIGHT
     assert codes.count("") == 1
 
 
@@ -197,8 +197,8 @@ def test_no_host_is_asked_for_more_than_a_few_files_at_a_time() -> None:
     audit = begin(links=text)
     tasks.audit_step(str(audit.pk))
     audit.refresh_from_db()
-    assert audit_steps.feed(audit) == audit_steps.HOST_IN_FLIGHT
-    assert audit_steps.feed(audit) == 0
+    assert audit_feed.feed(audit) == audit_feed.HOST_IN_FLIGHT
+    assert audit_feed.feed(audit) == 0
 
 
 def test_the_next_files_are_queued_once_half_of_the_last_have_ended() -> None:
@@ -207,8 +207,8 @@ def test_the_next_files_are_queued_once_half_of_the_last_have_ended() -> None:
         audit = begin(links=links(server, names))
         tasks.audit_step(str(audit.pk))
         audit.refresh_from_db()
-        most = audit_steps.HOST_IN_FLIGHT
-        assert audit_steps.feed(audit) == most
+        most = audit_feed.HOST_IN_FLIGHT
+        assert audit_feed.feed(audit) == most
         queued = Inspection.objects.filter(state=State.QUEUED).order_by("created")
         for ended in range(1, most // 2 + 1):
             assert audit.items.filter(state=ItemState.SETTLED).count() == 0
@@ -223,14 +223,14 @@ def test_the_next_files_are_queued_once_half_of_the_last_have_ended() -> None:
 def test_an_audit_has_only_so_many_in_flight(
     tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit_steps, "IN_FLIGHT", 4)
+    monkeypatch.setattr(audit_feed, "IN_FLIGHT", 4)
     settings.ROOTS = (tmp_path,)
     write(tmp_path, {f"{number}.gguf": b"GGUF" for number in range(10)})
     audit = begin(source=str(tmp_path))
     tasks.audit_step(str(audit.pk))
     audit.refresh_from_db()
-    assert audit_steps.feed(audit) == 4
-    assert audit_steps.feed(audit) == 0
+    assert audit_feed.feed(audit) == 4
+    assert audit_feed.feed(audit) == 0
     lanes = set(Inspection.objects.values_list("lane", flat=True))
     assert lanes == {queue.AUDIT_LANE}
 
@@ -241,7 +241,7 @@ def test_a_cancelled_audit_says_what_became_of_each_model(tmp_path: Path, settin
     audit = begin(source=str(tmp_path))
     tasks.audit_step(str(audit.pk))
     audit.refresh_from_db()
-    audit_steps.feed(audit)
+    audit_feed.feed(audit)
     inspect(str(Inspection.objects.order_by("created").first().pk))
     assert audits.cancel(audit)
     assert not audits.cancel(audit)
@@ -265,7 +265,7 @@ def test_a_deleted_inspection_is_told(tmp_path: Path, settings: Any) -> None:
     audit = begin(source=str(tmp_path))
     tasks.audit_step(str(audit.pk))
     audit.refresh_from_db()
-    audit_steps.feed(audit)
+    audit_feed.feed(audit)
     Inspection.objects.all().delete()
     audit_steps.settle(audit)
     assert audit.items.get().error_code == "deleted"
@@ -402,6 +402,6 @@ def test_a_single_inspection_does_not_wait_for_an_audit(broker: Broker) -> None:
     audit = begin(links="\n".join(f"https://example.org/{n}.gguf" for n in range(20)))
     tasks.list_places(audit)
     audit.refresh_from_db()
-    audit_steps.feed(audit)
+    audit_feed.feed(audit)
     with broker.client() as client:
         assert client.llen(queue.QUEUE) == 0
