@@ -160,6 +160,14 @@ TEMPLATES = [
         },
     }
 ]
+CACHES = {
+    # Pages of reports (``viewer.views.report_page``): at most 16 MiB in each process of the web.
+    "default": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "TIMEOUT": 3600,
+        "OPTIONS": {"MAX_ENTRIES": 64, "CULL_FREQUENCY": 8},
+    }
+}
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA / "static"
 STATIC_ROOT.mkdir(exist_ok=True)

@@ -9,12 +9,14 @@ from django.views.decorators.http import require_safe
 from ggufhub.hub import selectors
 from viewer import paths
 from viewer.paging import Page, whole_number
-from viewer.views.common import get_inspection, render_report
+from viewer.views.common import get_inspection
+from viewer.views.report_page import kept, render_report
 
 ROWS = 200
 
 
 @require_safe
+@kept
 def array(request: HttpRequest, inspection_id: UUID, key: str) -> HttpResponse:
     """A page of the array at ``key``; with ``?q=`` the elements that hold the text."""
     row = get_inspection(request, inspection_id)

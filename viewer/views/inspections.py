@@ -14,7 +14,8 @@ from ggufhub.report.render.words import SEVERITIES, counted, worst_first
 from viewer import filemap, paths, present, svg
 from viewer.paging import Page, whole_number
 from viewer.ramp import by_bits, ramp
-from viewer.views.common import get_inspection, private, render_report
+from viewer.views.common import get_inspection, private
+from viewer.views.report_page import kept, render_report
 
 FIRST_KEYS = 14
 """Metadata keys on the overview."""
@@ -27,6 +28,7 @@ STOP_POLLING = 286
 
 
 @require_safe
+@kept
 def inspection(request: HttpRequest, inspection_id: UUID) -> HttpResponse:
     """Progress while it runs, the reason if it stopped, else the overview of the report."""
     row = get_inspection(request, inspection_id)

@@ -13,11 +13,12 @@ from ggufhub.hub import selectors
 from ggufhub.hub.models import Inspection
 from viewer import commands, present, source
 from viewer.paging import Page, whole_number
-from viewer.views.common import get_inspection, render_report
+from viewer.views.common import get_inspection
 from viewer.views.conversation import conversation_form
 from viewer.views.integrity import integrity
 from viewer.views.layout import layout
 from viewer.views.memory import memory
+from viewer.views.report_page import kept, render_report
 from viewer.views.shards import shards
 from viewer.views.tensors import tensors
 from viewer.views.tokenizer import tokenizer
@@ -34,6 +35,7 @@ EXPORTS = (
 
 
 @require_safe
+@kept
 def tab(request: HttpRequest, inspection_id: UUID, name: str) -> HttpResponse:
     """One tab; before there is a report, the inspection's own page says why."""
     make = _TABS.get(name)
