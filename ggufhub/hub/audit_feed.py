@@ -149,6 +149,7 @@ def _inspection(audit: Audit, item: AuditItem) -> Inspection:
     return Inspection(
         owner_id=audit.owner_id,
         source_kind="listed",
+        audited=True,
         locator=item.path,
         name=clip(safe_text(first.name), 255),
         lane=queue.AUDIT_LANE if audit.depth == HEADER else audit.depth,

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from ggufhub.hub.audit_log_models import SecurityEvent
@@ -118,7 +119,7 @@ class Inspection(models.Model):
     ``subject`` is a digest of all that was asked (see ``reuse.subject_of``): rows that share it
     may share a report. ``reused`` says that this one got an earlier report, ``force`` that it
     must not. ``again`` names the one whose stored header is judged here anew, by newer rules and
-    without asking the source.
+    without asking the source. ``audited`` ones are those of audits' models, which lists leave out.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -128,6 +129,7 @@ class Inspection(models.Model):
     source_kind = models.CharField(
         max_length=8, choices=[(kind, kind) for kind in ("url", "upload", "file", "listed")]
     )
+    audited = models.BooleanField(default=False, db_default=False)
     locator = models.TextField()
     target = models.TextField(blank=True, default="")
     name = models.CharField(max_length=255)
@@ -172,6 +174,15 @@ class Inspection(models.Model):
         indexes = [
             models.Index(fields=["-created", "-id"], name="inspection_newest"),
             models.Index(fields=["owner", "-created"], name="inspection_by_owner"),
+            # A night's audit adds thousands, through which a list would have to walk.
+            models.Index(
+                fields=["-created", "-id"], condition=Q(audited=False), name="inspection_single"
+            ),
+            models.Index(
+                fields=["owner", "-created", "-id"],
+                condition=Q(audited=False),
+                name="inspection_own",
+            ),
             models.Index(fields=["subject", "-created"], name="inspection_by_subject"),
             # Of all states: with values bound later SQLite cannot know that an index of some is
             # enough, and every round of the reconciler would look at every row.

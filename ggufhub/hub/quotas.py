@@ -37,7 +37,7 @@ def check_inspection(owner: Any) -> None:
     now = timezone.now()
     most = settings.INSPECTIONS_PER_DAY
     own = Inspection.objects.filter(owner=owner)
-    today = own.filter(created__gt=now - DAY, audit_items=None)
+    today = own.filter(created__gt=now - DAY, audited=False)
     if most and today.count() >= most:
         oldest = today.order_by("-created").values_list("created", flat=True)[most - 1]
         raise QuotaExceeded(f"At most {most} inspections a day.", _until(oldest, now))

@@ -36,7 +36,7 @@ def visible(user: Any) -> QuerySet[Inspection]:
 
 def recent(user: Any, limit: int) -> list[Inspection]:
     """The newest ``limit`` inspections, their reports joined; without those of audits."""
-    return list(visible(user).filter(audit_items=None)[:limit])
+    return list(visible(user).filter(audited=False)[:limit])
 
 
 def get_inspection(user: Any, id: UUID | str) -> Inspection:

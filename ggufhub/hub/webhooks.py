@@ -103,7 +103,7 @@ def announce(now: datetime) -> int:
         since = max(webhook.created, now - ANNOUNCED_WITHIN)
         untold = {"owner": webhook.owner_id, "finished__gte": since}
         ended = (
-            Inspection.objects.filter(**untold, audit_items=None)
+            Inspection.objects.filter(**untold, audited=False)
             .exclude(state__in=OPEN_STATES)
             .exclude(deliveries__webhook=webhook)
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import override_settings
 from django.utils import timezone
 
 from ggufhub.hub import audit_feed, audits, queue, selectors
@@ -74,3 +75,13 @@ def test_counting_what_is_in_flight_looks_at_open_audits_only() -> None:
     host = "models.example"
     ((sql, params),) = asked(lambda: audit_feed.in_flight(audit.pk, host), "hub_audititem")
     assert not looks_at_all(plan(sql, params), "hub_audititem")
+
+
+def test_the_newest_inspections_are_found_without_those_of_audits(django_user_model: Any) -> None:
+    rows.queued()
+    user = django_user_model.objects.create_user("someone")
+    ((sql, params),) = asked(lambda: selectors.recent(None, 10), "hub_inspection")
+    assert "inspection_single" in plan(sql, params)
+    with override_settings(AUTH_MODE="required"):
+        ((sql, params),) = asked(lambda: selectors.recent(user, 10), "hub_inspection")
+    assert "inspection_own" in plan(sql, params)

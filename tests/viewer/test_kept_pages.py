@@ -8,9 +8,14 @@ from django.test import Client
 from ggufhub.hub import queue
 from ggufhub.hub.models import Inspection
 from ggufhub.hub.render_models import RenderJob
+from ggufhub.rules.model_samples import llama
+from tests.viewer import samples
+from tests.viewer.conftest import Inspected
 from tests.viewer.test_every_page import TABS
 from viewer.views import report_page
 from workers import render as tasks
+
+KEPT = [tab for tab in TABS if not tab.startswith(report_page.MEMORY)]
 
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="(\w+)"')
 
@@ -29,7 +34,7 @@ def is_drawn(answer) -> bool:
     return bool(answer.templates)
 
 
-@pytest.mark.parametrize("tab", [*TABS, "metadata/tokenizer.ggml.tokens"])
+@pytest.mark.parametrize("tab", [*KEPT, "metadata/tokenizer.ggml.tokens"])
 def test_a_page_is_drawn_once_and_says_the_same_then(
     client: Client, chat: Inspection, tab: str
 ) -> None:
@@ -103,6 +108,16 @@ def test_a_conversation_at_work_is_not_kept(
     answer = client.get(place)
     assert 'id="rendered"' in answer.content.decode()
     assert report_page.TOKEN not in answer.content.decode()
+
+
+def test_the_memory_tab_offers_what_came_later(client: Client, inspected: Inspected) -> None:
+    address = f"/i/{inspected(llama()).pk}/memory/"
+    before = client.get(address)
+    other = inspected(samples.chat_model())
+    after = client.get(address)
+    assert str(other.pk) not in before.content.decode()
+    assert str(other.pk) in after.content.decode()
+    assert report_page.TOKEN not in after.content.decode()
 
 
 def test_a_large_page_is_drawn_each_time(

@@ -1,8 +1,8 @@
 """The page of a report: its frame, and how pages are kept.
 
-A report never changes, so a page of it is drawn once and kept a while. Whether the user may see it
-is asked of the database each time, and the token of its forms, which no two answers share, is put
-in last.
+A report never changes, so a page of it alone is drawn once and kept a while. Whether the user may
+see it is asked of the database each time, and the token of its forms, which no two answers share,
+is put in last.
 """
 
 import hashlib
@@ -33,8 +33,11 @@ every process has its own."""
 LARGEST = 256 * 1024
 """Bytes of a page that is kept: those of 200 keys or tokens have some 60,000."""
 
-LIVE = "render"
-"""The parameter of a page that still changes: a conversation is at work on it."""
+RENDER = "render"
+"""The parameter of a page on which a conversation is at work."""
+
+MEMORY = "memory"
+"""The tab that offers what else there is, to load it beside the model."""
 
 
 def kept(view: View) -> View:
@@ -47,13 +50,14 @@ def kept(view: View) -> View:
         except Report.DoesNotExist:
             return view(request, inspection_id, **place)
         name = _name(request, report)
-        page = None if LIVE in request.GET else cache.get(name)
+        changes = place.get("name") == MEMORY or RENDER in request.GET
+        page = None if changes else cache.get(name)
         if page is None:
             answer = view(request, inspection_id, **place)
             if answer.status_code != HTTPStatus.OK:
                 return answer
             page = answer.content.decode()
-            if LIVE not in request.GET and len(answer.content) <= LARGEST:
+            if not changes and len(answer.content) <= LARGEST:
                 cache.set(name, page)
         return private(HttpResponse(page.replace(TOKEN, get_token(request))))
 

@@ -78,7 +78,7 @@ class Inspections(LimitedView):
         query.is_valid(raise_exception=True)
         rows = selectors.visible(request.user)
         audit = query.validated_data.get("audit")
-        rows = rows.filter(audit_items__audit=audit)
+        rows = rows.filter(audit_items__audit=audit) if audit else rows.filter(audited=False)
         if state := query.validated_data.get("state"):
             rows = rows.filter(state=state)
         if verdict := query.validated_data.get("verdict"):

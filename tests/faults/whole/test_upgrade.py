@@ -42,6 +42,9 @@ def test_what_was_stored_is_still_there(earlier) -> None:
     waiting = Inspection.objects.create(
         source_kind="url", locator="https://a.example/n.gguf", name="n.gguf", depth="full"
     )
+    of_audit = Inspection.objects.create(
+        source_kind="listed", locator="n.gguf", name="n.gguf", state="done"
+    )
     executor = MigrationExecutor(connection)
     executor.migrate(executor.loader.graph.leaf_nodes())
     from ggufhub.hub import models, services
@@ -54,6 +57,7 @@ def test_what_was_stored_is_still_there(earlier) -> None:
     )
     assert models.Inspection.objects.get(pk=waiting.pk).lane == "full"
     assert services.claim(waiting.pk) == 1  # it goes on where it was
+    assert models.Inspection.objects.get(audited=True).pk == of_audit.pk
 
 
 def start(data: Path) -> subprocess.Popen[bytes]:
