@@ -7,9 +7,10 @@ from email.message import Message
 
 from ggufhub.sources.answers import LONGEST_WAIT, retry_after
 
-_LEFT = re.compile(r";\s*r=(\d{1,9})\s*;\s*t=(\d{1,9})")
-"""Requests left and seconds to the next window (``RateLimit: "api";r=12;t=55``, draft 09 of the
-header). Some servers tell several quotas at once: the one with the least left counts."""
+_LEFT = re.compile(r";\s*r=([0-9]{1,9})")
+_RESET = re.compile(r";\s*t=([0-9]{1,9})")
+"""Requests left and seconds to the next window, in any order (``RateLimit: "api";r=12;t=55``, draft
+09 of the header)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,16 @@ class Left:
 
     @classmethod
     def told(cls, status: int, headers: Message) -> "Left | None":
-        """What an answer says of it; None where it says nothing."""
+        """What an answer says of it; None where it says nothing. Of several quotas, parted by
+        commas, the one with the least left counts."""
         now = time.time()
-        quotas = [(int(r), float(t)) for r, t in _LEFT.findall(headers.get("RateLimit") or "")]
-        if quotas:
-            requests, seconds = min(quotas)
-            return cls(requests, now + min(seconds, LONGEST_WAIT))
+        told = []
+        for quota in (headers.get("RateLimit") or "").split(","):
+            requests, seconds = _LEFT.search(quota), _RESET.search(quota)
+            if requests and seconds:
+                told.append(cls(int(requests[1]), now + min(float(seconds[1]), LONGEST_WAIT)))
+        if told:
+            return min(told, key=lambda left: left.requests)
         wait = retry_after(headers) if status in (429, 503) else None
         return None if wait is None else cls(0, now + wait)
 

@@ -41,6 +41,7 @@ def in_a_minute(requests: int) -> Left:
     [
         ('"api";r=12;t=55', 12, 55),
         ('"pages";r=9;t=300, "api"; r=0; t=55', 0, 55),
+        ('"api";t=55;r=12', 12, 55),
         ('"api";r=0;t=999999', 0, 86_400),
     ],
 )
@@ -50,7 +51,7 @@ def test_the_quota_with_the_least_left_counts(text: str, requests: int, seconds:
     assert told.seconds == pytest.approx(seconds, abs=1)
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "r=0;t=x", '"api";r=-1;t=5'])
+@pytest.mark.parametrize("text", ["", "nonsense", "r=0;t=x", '"api";r=-1;t=5', '"a";r=1, "b";t=5'])
 def test_what_is_no_quota_says_nothing(text: str) -> None:
     assert left(text) is None
 
