@@ -2,12 +2,14 @@
 
 The server hands over a body as it arrives. A thread, of which there are few, is given to a request
 only when its body is complete or flows (``ggufhub.web.body``), so that a client that sends slowly
-holds up nobody. Long bodies get a share of the threads. Who waits does so where waiting costs
-nothing, and is refused where it takes too long: a database that hangs holds every thread there is.
+holds up nobody. Long bodies get a share of the threads; for clients that read slowly there are some
+more. Who waits does so where waiting costs nothing, and is refused where it takes too long: a
+database that hangs holds every thread there is.
 """
 
 import asyncio
 import logging
+import threading
 import time
 import uuid
 from collections.abc import (
@@ -18,7 +20,7 @@ from collections.abc import (
     Iterator,
     MutableMapping,
 )
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from itertools import chain
@@ -44,6 +46,17 @@ ROOM_SECONDS = 5.0
 TURN_SECONDS = 30.0
 """How long a long body waits for its turn."""
 
+SLOW_SECONDS = 1.0
+"""A client that has not taken a block by then reads slowly. The network holds some for it too."""
+
+SLOW_READERS = 16
+"""How many such clients there may be. Each keeps a thread for itself, with a connection to the
+database, and leaves the threads of all others alone; the answers of more are broken off."""
+
+STALL_SECONDS = 300.0
+"""How long nothing goes out to a slow reader. The kernel takes more only once a third of what it
+holds (up to 4 MiB) has been read: 5 KiB a second."""
+
 PROBE = "/healthz"
 """Asks nothing of the database and has a thread of its own: it is answered when all others hang."""
 
@@ -59,9 +72,10 @@ class Bridge:
 
     def __init__(self, wsgi: Callable[..., Iterable[bytes]], threads: int) -> None:
         self._wsgi = wsgi
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="web")
+        self._pool = ThreadPoolExecutor(threads + SLOW_READERS, thread_name_prefix="web")
         self._probes = ThreadPoolExecutor(1, thread_name_prefix="probe")
         self._room = asyncio.Semaphore(threads)
+        self._slow = threading.BoundedSemaphore(SLOW_READERS)
         self._turns = asyncio.Semaphore(max(1, threads // 4))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,28 +99,33 @@ class Bridge:
 
     async def _in_time(self, environ: dict[str, Any], body: Body, send: Send) -> None:
         if environ["PATH_INFO"] == PROBE:
-            await self._answer(environ, body, send, self._probes)
+            await self._answer(environ, body, send, self._probes, Seat())
         elif body.complete:
-            async with _turn(self._room, ROOM_SECONDS):
-                await self._answer(environ, body, send, self._pool)
+            async with _turn(self._room, ROOM_SECONDS) as seat:
+                await self._answer(environ, body, send, self._pool, seat)
         else:
-            async with _turn(self._turns, TURN_SECONDS), _turn(self._room, ROOM_SECONDS):
-                await self._fed(environ, body, send)
+            async with _turn(self._turns, TURN_SECONDS), _turn(self._room, ROOM_SECONDS) as seat:
+                await self._fed(environ, body, send, seat)
 
-    async def _fed(self, environ: dict[str, Any], body: Body, send: Send) -> None:
+    async def _fed(self, environ: dict[str, Any], body: Body, send: Send, seat: "Seat") -> None:
         feeding = asyncio.create_task(body.feed())
         try:
-            await self._answer(environ, body, send, self._pool)
+            await self._answer(environ, body, send, self._pool, seat)
         finally:
             # Whoever has refused a body does not want the rest of it.
             feeding.cancel()
 
     async def _answer(
-        self, environ: dict[str, Any], body: Body, send: Send, pool: ThreadPoolExecutor
+        self,
+        environ: dict[str, Any],
+        body: Body,
+        send: Send,
+        pool: ThreadPoolExecutor,
+        seat: "Seat",
     ) -> None:
         environ["wsgi.input"] = body
         loop = asyncio.get_running_loop()
-        answer = Answer(send, loop)
+        answer = Answer(send, loop, seat, self._slow)
         whole = await loop.run_in_executor(pool, answer.make, self._wsgi, environ)
         if whole is None:
             return
@@ -116,24 +135,50 @@ class Bridge:
         await send({"type": "http.response.body", "body": whole})
 
 
+class Seat:
+    """One of ``seats``, given back once; without any it is nobody's."""
+
+    def __init__(self, seats: asyncio.Semaphore | None = None) -> None:
+        self._seats = seats
+
+    def leave(self) -> None:
+        """Let somebody else sit down. Called on the loop."""
+        seats, self._seats = self._seats, None
+        if seats is not None:
+            seats.release()
+
+
 @asynccontextmanager
-async def _turn(seats: asyncio.Semaphore, seconds: float) -> AsyncIterator[None]:
+async def _turn(seats: asyncio.Semaphore, seconds: float) -> AsyncIterator[Seat]:
     try:
         await asyncio.wait_for(seats.acquire(), seconds)
     except TimeoutError:
         raise Busy from None
+    seat = Seat(seats)
     try:
-        yield
+        yield seat
     finally:
-        seats.release()
+        seat.leave()
 
 
 class Answer:
-    """One answer on its way out; ``make`` runs on a thread, the rest on the loop."""
+    """One answer on its way out; ``make`` runs on a thread, the rest on the loop.
 
-    def __init__(self, send: Send, loop: asyncio.AbstractEventLoop) -> None:
+    For a client that reads slowly it leaves its ``seat`` and takes one of the ``slow`` ones.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        loop: asyncio.AbstractEventLoop,
+        seat: Seat,
+        slow: threading.BoundedSemaphore,
+    ) -> None:
         self._send = send
         self._loop = loop
+        self._seat = seat
+        self._slow = slow
+        self._is_slow = False
         self.status = 0
         self._headers: Headers = []
 
@@ -146,7 +191,10 @@ class Answer:
         return {"type": "http.response.start", "status": self.status, "headers": self._headers}
 
     def make(self, wsgi: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -> bytes | None:
-        """The body of a short answer; None for a longer one, which is sent here block by block."""
+        """The body of a short answer; None for a longer one, which is sent here block by block.
+
+        ``Gone`` where the client stops reading, or reads slowly like too many others.
+        """
         result = wsgi(environ, self.start)
         try:
             pieces = blocks(result)
@@ -159,12 +207,29 @@ class Answer:
             self._now({"type": "http.response.body", "body": b""})
             return None
         finally:
+            if self._is_slow:
+                self._slow.release()
             if hasattr(result, "close"):
                 result.close()
 
     def _now(self, message: dict[str, Any]) -> None:
-        """Send from the thread, which waits as long as the client takes no more."""
-        asyncio.run_coroutine_threadsafe(self._sending(message), self._loop).result()
+        """Send from the thread, which waits until the client has taken most of what came before."""
+        sending = asyncio.run_coroutine_threadsafe(self._sending(message), self._loop)
+        try:
+            if not self._is_slow and not wait((sending,), SLOW_SECONDS).done:
+                self._move()
+            sending.result(STALL_SECONDS)
+        except TimeoutError:
+            raise Gone from None
+        finally:
+            sending.cancel()
+
+    def _move(self) -> None:
+        """To the slow readers. The server breaks the connection of an answer that ends here."""
+        if not self._slow.acquire(blocking=False):
+            raise Gone
+        self._is_slow = True
+        self._loop.call_soon_threadsafe(self._seat.leave)
 
     async def _sending(self, message: dict[str, Any]) -> None:
         await self._send(message)

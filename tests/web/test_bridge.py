@@ -194,6 +194,87 @@ def test_a_long_answer_is_sent_while_it_is_made() -> None:
     assert closed == [True]
 
 
+class Readers:
+    """Clients of one bridge; those of ``/long`` take the head of an answer of five blocks, and the
+    rest once ``reading`` is set. ``closed`` counts answers that ended.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.bridge = Bridge(self._wsgi, threads)
+        self.reading = asyncio.Event()
+        self.closed = 0
+
+    def _wsgi(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        start("200 OK", [])
+        return self._long() if environ["PATH_INFO"] == "/long" else [b"short"]
+
+    def _long(self) -> Iterable[bytes]:
+        try:
+            yield from [bytes(64 * KIB)] * 5
+        finally:
+            self.closed += 1
+
+    async def ask(self, path: str) -> list[dict[str, Any]]:
+        taken: list[dict[str, Any]] = []
+
+        async def send(message: dict[str, Any]) -> None:
+            if path == "/long" and taken:
+                await self.reading.wait()
+            taken.append(message)
+
+        async def receive() -> dict[str, Any]:
+            raise AssertionError("there is no body")
+
+        await self.bridge(scope(method="GET", raw_path=path.encode()), receive, send)
+        return taken
+
+
+def is_whole(taken: list[dict[str, Any]]) -> bool:
+    return not taken[-1].get("more_body", False) and len(text(taken)) == 5 * 64 * KIB
+
+
+@pytest.fixture
+def quickly_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge, "SLOW_SECONDS", 0.05)
+    monkeypatch.setattr(bridge, "SLOW_READERS", 2)
+
+
+@pytest.mark.usefixtures("quickly_slow")
+def test_who_reads_slowly_leaves_the_threads_to_others() -> None:
+    """There is one thread, two clients that read slowly, and a third that is broken off."""
+
+    async def run() -> None:
+        readers = Readers(threads=1)
+        slow = [asyncio.create_task(readers.ask("/long")) for _ in range(2)]
+        assert text(await readers.ask("/")) == b"short"
+        third = await readers.ask("/long")
+        assert [message["type"] for message in third] == ["http.response.start"]
+        assert text(await readers.ask("/")) == b"short"
+        assert readers.closed == 1
+        readers.reading.set()
+        assert all(map(is_whole, await asyncio.gather(*slow)))
+        # The places of slow readers are free again, and nobody is slow who reads.
+        assert is_whole(await readers.ask("/long"))
+        assert readers.closed == 4
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+
+
+@pytest.mark.usefixtures("quickly_slow")
+def test_who_stops_reading_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge, "STALL_SECONDS", 0.1)
+
+    async def run() -> None:
+        readers = Readers(threads=1)
+        for _ in range(bridge.SLOW_READERS + 1):
+            taken = await readers.ask("/long")
+            assert not is_whole(taken)
+        assert readers.closed == bridge.SLOW_READERS + 1
+        assert text(await readers.ask("/")) == b"short"
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+
+
 def test_small_pieces_of_an_answer_are_joined() -> None:
     assert [len(block) for block in blocks([b"x" * KIB] * 130)] == [64 * KIB, 64 * KIB, 2 * KIB]
     assert list(blocks([])) == []

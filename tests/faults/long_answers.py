@@ -1,0 +1,27 @@
+"""A web server whose answers are long: the bridge and the real server, without the product."""
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ggufhub.web.settings")
+django.setup()
+
+from ggufhub.web.bridge import BLOCK, Bridge  # noqa: E402
+
+THREADS = 2
+BLOCKS = 320
+"""20 MB: several times what the network holds for a client that does not read."""
+
+
+def wsgi(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+    """``/long``, or something short."""
+    start("200 OK", [("Content-Type", "application/octet-stream")])
+    if environ["PATH_INFO"] == "/long":
+        return (bytes(BLOCK) for _ in range(BLOCKS))
+    return [b"short"]
+
+
+application = Bridge(wsgi, THREADS)
