@@ -3,8 +3,10 @@
 Documents come from a small cache and are shared: treat what these functions return as read-only.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 from uuid import UUID
 
@@ -63,15 +65,45 @@ def ahead(row: Inspection) -> int | None:
     return waiting.filter(created__lt=row.created).count()
 
 
-@lru_cache(maxsize=16)
-def _decoded(report_id: UUID) -> dict[str, Any]:
-    stored = Report.objects.values_list("document", flat=True).get(pk=report_id)
-    return codec.decode_document(bytes(stored))
+LARGE = 2 * 1024**2
+"""Bytes of a document's JSON from which on it is not kept for the next request: decoded it takes
+five times as much. Eight thousand tensors have so much, and no published model has as many."""
+
+_decoding = Lock()
+"""Large documents are decoded one after the other."""
+
+
+def document_json(report: Report) -> bytes:
+    """The whole stored document as JSON text."""
+    return _kept_json(report.pk) or _json(report.pk)
 
 
 def document(report: Report) -> dict[str, Any]:
-    """The whole stored document. Reports never change, so it is decoded once and kept a while."""
-    return _decoded(report.pk)
+    """The whole stored document, decoded once for each ``report`` object; those that are not
+    large are kept a while for others, for reports never change."""
+    found: dict[str, Any] | None = getattr(report, "_document", None) or _kept(report.pk)
+    if found is None:
+        with _decoding:
+            found = json.loads(_json(report.pk))
+        report._document = found  # type: ignore[attr-defined]
+    return found
+
+
+def _json(report_id: UUID) -> bytes:
+    stored = Report.objects.values_list("document", flat=True).get(pk=report_id)
+    return codec.document_json(bytes(stored))
+
+
+@lru_cache(maxsize=16)
+def _kept_json(report_id: UUID) -> bytes | None:
+    text = _json(report_id)
+    return text if len(text) <= LARGE else None
+
+
+@lru_cache(maxsize=16)
+def _kept(report_id: UUID) -> dict[str, Any] | None:
+    text = _kept_json(report_id)
+    return None if text is None else json.loads(text)
 
 
 def metadata(report: Report, *, q: str = "") -> list[dict[str, Any]]:

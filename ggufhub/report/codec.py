@@ -139,8 +139,13 @@ def encode_document(document: dict[str, Json]) -> bytes:
     return zlib.compress(text.encode(), 1)
 
 
+def document_json(data: bytes) -> bytes:
+    """The JSON text of an encoded document."""
+    return zlib.decompress(data)
+
+
 def decode_document(data: bytes) -> dict[str, Json]:
-    document: dict[str, Json] = json.loads(zlib.decompress(data))
+    document: dict[str, Json] = json.loads(document_json(data))
     return document
 
 

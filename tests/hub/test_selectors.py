@@ -1,5 +1,7 @@
 """Who sees what, and the parts of a report."""
 
+import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,26 @@ def test_a_document_is_decoded_once(vocabulary: Report, django_assert_num_querie
     selectors.document(vocabulary)
     with django_assert_num_queries(0):
         selectors.document(vocabulary)
+
+
+def test_a_large_document_is_decoded_once_for_each_request(
+    vocabulary: Report, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    monkeypatch.setattr(selectors, "LARGE", 100)
+    selectors.document(vocabulary)  # which tells that it is large
+    for _ in range(2):
+        report = selectors.get_report(None, vocabulary.pk)
+        with django_assert_num_queries(1):
+            first = selectors.document(report)
+            assert selectors.document(report) is first
+    with django_assert_num_queries(1):
+        assert json.loads(selectors.document_json(report)) == first
+
+
+def test_the_json_of_a_document_is_what_was_stored(vocabulary: Report) -> None:
+    text = selectors.document_json(vocabulary)
+    assert json.loads(text) == selectors.document(vocabulary)
+    assert zlib.compress(text, 1) == bytes(Report.objects.get().document)
 
 
 @pytest.mark.parametrize(

@@ -97,10 +97,9 @@ class Document(APIView):
         return answer
 
     def _made(self, report: Report, name: str) -> HttpResponseBase:
-        document = selectors.document(report)
         if name == "json":
-            return Response(document)
-        return _text(FORMATS[name].media_type, render(name, [document]))
+            return HttpResponse(selectors.document_json(report), content_type="application/json")
+        return _text(FORMATS[name].media_type, render(name, [selectors.document(report)]))
 
 
 class Badge(APIView):
