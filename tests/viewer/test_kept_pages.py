@@ -1,8 +1,11 @@
 """Pages of reports that are drawn once: what is kept, for whom, and what never is."""
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.http import HttpResponse
 from django.test import Client
 
 from ggufhub.hub import queue
@@ -45,6 +48,20 @@ def test_a_page_is_drawn_once_and_says_the_same_then(
         assert report_page.TOKEN not in answer.content.decode()
         assert answer.headers["Cache-Control"] == "private, no-store"
         assert answer.headers["Content-Security-Policy"]
+
+
+def test_a_page_that_many_ask_for_at_once_is_drawn_by_one_of_them() -> None:
+    drawn: list[int] = []
+
+    def draw() -> HttpResponse:
+        time.sleep(0.2)
+        drawn.append(1)
+        return HttpResponse("page")
+
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(report_page._drawn_once, "ab" * 32, draw) for _ in range(8)]
+    assert {one.result().content for one in asked} == {b"page"}
+    assert len(drawn) == 1
 
 
 def test_forms_of_a_kept_page_have_a_token_that_counts(chat: Inspection) -> None:

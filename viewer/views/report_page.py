@@ -8,8 +8,9 @@ is put in last.
 import hashlib
 import secrets
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
+from threading import Lock
 from typing import Any
 from uuid import UUID
 
@@ -40,28 +41,40 @@ MEMORY = "memory"
 """The tab that offers what else there is, to load it beside the model."""
 
 
+_drawing = tuple(Lock() for _ in range(256))
+"""Of the pages whose names begin alike. One that many ask for at the same moment is drawn once."""
+
+
 def kept(view: View) -> View:
     """``view`` of one inspection, which is asked only for pages that are not kept."""
 
     @wraps(view)
     def show(request: HttpRequest, inspection_id: UUID, **place: str) -> HttpResponse:
+        draw = partial(view, request, inspection_id, **place)
         try:
             report = selectors.get_report(request.user, inspection_id)
         except Report.DoesNotExist:
-            return view(request, inspection_id, **place)
-        name = _name(request, report)
+            return draw()
         changes = place.get("name") == MEMORY or RENDER in request.GET
-        page = None if changes else cache.get(name)
-        if page is None:
-            answer = view(request, inspection_id, **place)
-            if answer.status_code != HTTPStatus.OK:
-                return answer
-            page = answer.content.decode()
-            if not changes and len(answer.content) <= LARGEST:
-                cache.set(name, page)
-        return private(HttpResponse(page.replace(TOKEN, get_token(request))))
+        answer = draw() if changes else _drawn_once(_name(request, report), draw)
+        answer.content = answer.content.replace(TOKEN.encode(), get_token(request).encode())
+        return private(answer)
 
     return show
+
+
+def _drawn_once(name: str, draw: Callable[[], HttpResponse]) -> HttpResponse:
+    """The kept page of that name; where there is none, what ``draw`` gives."""
+    page = cache.get(name)
+    if page is None:
+        with _drawing[int(name[:2], 16)]:
+            page = cache.get(name)
+            if page is None:
+                answer = draw()
+                if answer.status_code == HTTPStatus.OK and len(answer.content) <= LARGEST:
+                    cache.set(name, answer.content)
+                return answer
+    return HttpResponse(page)
 
 
 def _name(request: HttpRequest, report: Report) -> str:
