@@ -30,7 +30,8 @@ class QuotaExceeded(UsageError):
 def check_inspection(owner: Any) -> None:
     """Room for one more inspection of ``owner``, or ``QuotaExceeded``.
 
-    The models of an audit do not count: an audit is asked for once.
+    The models of an audit do not count: an audit is asked for once, and forgotten once a later
+    one has replaced it.
     """
     if owner is None:
         return
@@ -42,7 +43,8 @@ def check_inspection(owner: Any) -> None:
         oldest = today.order_by("-created").values_list("created", flat=True)[most - 1]
         raise QuotaExceeded(f"At most {most} inspections a day.", _until(oldest, now))
     most = settings.REPORTS_PER_USER
-    if most and Report.objects.filter(inspection__owner=owner).count() >= most:
+    stored = Report.objects.filter(inspection__owner=owner, inspection__audited=False)
+    if most and stored.count() >= most:
         raise QuotaExceeded(f"At most {most} stored reports. Ask the operator to delete some.")
 
 

@@ -105,7 +105,10 @@ UPLOAD_BYTES_PER_USER = env.number(
 """What one user may have in all; 0 is no limit. A report takes some tens of kilobytes."""
 DISK_FLOOR_BYTES = env.number("GGUFHUB_DISK_FLOOR_BYTES", 2 * 1024**3)
 """Room that uploads leave to the database and the queue."""
-AUDIT_LOG_DAYS = env.number("GGUFHUB_AUDIT_LOG_DAYS", 400, least=1)
+AUDIT_KEEP_DAYS = env.number("GGUFHUB_AUDIT_KEEP_DAYS", 90, most=36_500)
+"""How long audits are kept that a later one has replaced; 0 is for ever. A night's audit of ten
+thousand models takes some 110 MiB."""
+AUDIT_LOG_DAYS = env.number("GGUFHUB_AUDIT_LOG_DAYS", 400, least=1, most=36_500)
 """Sign-ins, tokens and the like of a year can be looked up after it."""
 ROOTS = tuple(Path(folder) for folder in env.items("GGUFHUB_ROOTS"))
 """Folders of this machine that users may name as a source."""

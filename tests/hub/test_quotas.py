@@ -63,6 +63,8 @@ def test_stored_reports(signed_in: Client, user: User, settings: Any, tmp_path: 
     settings.REPORTS_PER_USER = 1
     refused = submit(signed_in)
     assert refused.status_code == 429 and "Retry-After" not in refused
+    Inspection.objects.update(audited=True)
+    assert submit(signed_in).status_code == 202
 
 
 def test_bytes_of_uploads(signed_in: Client, user: User, settings: Any) -> None:

@@ -15,5 +15,6 @@ class Command(BaseCommand):
         gone = housekeeping.prune(timezone.now())
         self.stdout.write(
             f"Deleted {gone.uploads} uploads, {gone.shared} arrays and blocks of headers, "
-            f"{gone.deliveries} deliveries, {gone.events} security events."
+            f"{gone.deliveries} deliveries, {gone.events} security events, "
+            f"{gone.audited} models of old audits."
         )
