@@ -7,10 +7,12 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
 LOCK_NUMBER = 0x67677566
@@ -29,7 +31,9 @@ def prepare() -> None:
     """
     with _alone():
         _refuse_newer()
-        call_command("migrate", interactive=False, verbosity=0)
+        executor = WholeMigrations(connection)
+        executor.migrate(executor.loader.graph.leaf_nodes())
+        call_command("migrate", interactive=False, verbosity=0)  # permissions and the like
         call_command("collectstatic", interactive=False, verbosity=0)
 
 
@@ -45,6 +49,20 @@ def _refuse_newer() -> None:
             f"The database was made by a later version of ggufhub (it has {unknown[-1]}). "
             "Start that version, or restore a backup made before the update."
         )
+
+
+class WholeMigrations(MigrationExecutor):
+    """Each migration and the note that it was applied are one transaction.
+
+    Django commits the tables first where indexes are made last. Killed in between, it would make
+    the same tables again, and fail at every start from then on.
+    """
+
+    def apply_migration(
+        self, state: Any, migration: Any, fake: bool = False, fake_initial: bool = False
+    ) -> Any:
+        with connection.constraint_checks_disabled(), transaction.atomic():
+            return super().apply_migration(state, migration, fake, fake_initial)
 
 
 @contextmanager

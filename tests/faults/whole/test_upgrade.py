@@ -5,16 +5,22 @@ import subprocess
 import sys
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
+from ggufhub.web.prepare import WholeMigrations
 from tests.faults.processes import ROOT
 
 EARLIER = [("hub", "0007_needs_upload")]
 """The last tables before a file could be recognised as one that was inspected already."""
+
+LATEST = [node for node in MigrationLoader(None).graph.leaf_nodes() if node[0] == "hub"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -60,6 +66,30 @@ def test_what_was_stored_is_still_there(earlier) -> None:
     assert models.Inspection.objects.get(audited=True).pk == of_audit.pk
 
 
+def test_a_migration_is_there_whole_or_not_at_all(earlier, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails at the note that a migration was applied has left nothing behind: each round
+    gets one further."""
+    note = MigrationRecorder.record_applied
+    noted: list[str] = []
+
+    def fails(recorder: MigrationRecorder, app: str, name: str) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        note(recorder, app, name)
+        noted.append(name)
+
+    monkeypatch.setattr(MigrationRecorder, "record_applied", fails)
+    applied = []
+    while WholeMigrations(connection).migration_plan(LATEST):
+        noted.clear()
+        executor = WholeMigrations(connection)
+        with suppress(KeyboardInterrupt):
+            executor.migrate(LATEST)
+        applied += noted
+    assert applied[0].startswith("0008_") and len(applied) == len(set(applied)) > 5
+    connection.check_constraints()
+
+
 def start(data: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "manage.py", "prepare"],
@@ -76,7 +106,8 @@ def test_a_migration_killed_at_any_moment_is_completed(tmp_path: Path) -> None:
         time.sleep(delay)
         process.kill()
         process.communicate()
-    assert start(tmp_path).wait(60) == 0
+    last = start(tmp_path)
+    assert (last.communicate(timeout=90)[1], last.returncode) == (b"", 0)
 
 
 def test_four_at_once(tmp_path: Path) -> None:
