@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from ggufhub.hub import queue
-from ggufhub.hub.models import Inspection
+from ggufhub.hub.models import Inspection, Report
 from ggufhub.hub.render_models import RenderJob
 from ggufhub.rules.model_samples import llama
 from tests.viewer import samples
@@ -104,6 +104,20 @@ def test_another_query_is_another_page(client: Client, chat: Inspection) -> None
     every, some = client.get(address), client.get(address, {"q": "general.name"})
     assert plain(every) != plain(some)
     assert plain(client.get(address)) == plain(every)
+
+
+def test_a_report_that_comes_in_between_has_a_real_token(
+    client: Client, chat: Inspection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not there when it is looked for, and then it is."""
+
+    def absent(*_: object) -> Report:
+        raise Report.DoesNotExist
+
+    monkeypatch.setattr(report_page.selectors, "get_report", absent)
+    answer = client.get(f"/i/{chat.pk}/")
+    assert "Metadata" in answer.content.decode()
+    assert report_page.TOKEN not in answer.content.decode()
 
 
 def test_a_deleted_report_has_no_page(client: Client, chat: Inspection) -> None:

@@ -40,7 +40,6 @@ RENDER = "render"
 MEMORY = "memory"
 """The tab that offers what else there is, to load it beside the model."""
 
-
 _drawing = tuple(Lock() for _ in range(256))
 """Of the pages whose names begin alike. One that many ask for at the same moment is drawn once."""
 
@@ -51,12 +50,9 @@ def kept(view: View) -> View:
     @wraps(view)
     def show(request: HttpRequest, inspection_id: UUID, **place: str) -> HttpResponse:
         draw = partial(view, request, inspection_id, **place)
-        try:
-            report = selectors.get_report(request.user, inspection_id)
-        except Report.DoesNotExist:
-            return draw()
+        name = _name(request, inspection_id)
         changes = place.get("name") == MEMORY or RENDER in request.GET
-        answer = draw() if changes else _drawn_once(_name(request, report), draw)
+        answer = draw() if name is None or changes else _drawn_once(name, draw)
         answer.content = answer.content.replace(TOKEN.encode(), get_token(request).encode())
         return private(answer)
 
@@ -77,8 +73,13 @@ def _drawn_once(name: str, draw: Callable[[], HttpResponse]) -> HttpResponse:
     return HttpResponse(page)
 
 
-def _name(request: HttpRequest, report: Report) -> str:
-    """Of the page this user sees of the report at this address."""
+def _name(request: HttpRequest, inspection_id: UUID) -> str | None:
+    """Of the page this user sees of the report at this address; None while there is no report, or
+    for somebody else's."""
+    try:
+        report = selectors.get_report(request.user, inspection_id)
+    except Report.DoesNotExist:
+        return None
     parts = (str(request.user.pk), report.digest, request.build_absolute_uri())
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
