@@ -5,6 +5,7 @@
 
 import fcntl
 import os
+import resource
 import shutil
 import socket
 import sys
@@ -28,6 +29,13 @@ LOCK_SECONDS = 3.0
 """The children of a killed launcher need a few seconds to end and let go of the lock."""
 
 START_SECONDS = 60.0
+
+CONNECTIONS = 4096
+"""What one process of the web server holds at a time. Most may be half-open and cost a descriptor
+each; while there are more, everybody else waits for theirs to run out of time."""
+
+HEAD_MS = 10_000
+"""Milliseconds in which the head of a request has to come."""
 
 
 _CELERY = (
@@ -140,12 +148,23 @@ def _children(settings: Any, lock: int) -> Iterator[Child]:
 
 
 def web_command(settings: Any) -> list[str]:
-    """The command line of the web server."""
+    """The command line of the web server, which inherits as many descriptors as it may need."""
     options = "--interface asginl --http 1 --no-ws --respawn-failed-workers --log-level error"
+    options += f" --backlog {CONNECTIONS} --backpressure {_connections()}"
+    options += f" --http1-header-read-timeout {HEAD_MS}"
     processes = ["--workers", str(settings.WEB_PROCESSES)]
     address = ["--host", settings.BIND_HOST.strip("[]"), "--port", settings.BIND_PORT]
     granian = [sys.executable, "-m", "granian", "ggufhub.web.asgi:application"]
     return [*granian, *options.split(), *processes, *address]
+
+
+def _connections() -> int:
+    """Raises the number of descriptors as far as it may; the connections a process may hold."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 2 * CONNECTIONS if hard == resource.RLIM_INFINITY else min(2 * CONNECTIONS, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return min(CONNECTIONS, most // 2)
 
 
 def _emptied(directory: Path) -> Path:

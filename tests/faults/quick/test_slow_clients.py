@@ -1,11 +1,13 @@
 """Clients that send their bodies slowly, many more than threads: everybody else is answered."""
 
+import resource
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from ggufhub.web.body import PERIOD_SECONDS
+from ggufhub.web.serve import HEAD_MS
 from tests.faults.client import Client
 from tests.faults.slow import THREADS, SlowClients, head, web_server
 
@@ -42,6 +44,19 @@ def others_are_answered(client: Client, rounds: int = 5) -> None:
 def test_a_byte_a_second_holds_up_nobody(client: Client, request_head: str) -> None:
     with SlowClients(client.port, 10 * THREADS, request_head):
         others_are_answered(client)
+
+
+def test_half_open_connections_hold_up_nobody(client: Client) -> None:
+    """More than the web server's own default lets its processes hold: it would answer the others
+    only when the heads of these have run out of time."""
+    impatient = Client(client.port, timeout=0.8 * HEAD_MS / 1000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        with SlowClients(client.port, 1200, "GET /healthz HTTP/1.1\r\n", b"Host: 127.0.0.1\r\nX-"):
+            others_are_answered(impatient)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_long_bodies_share_their_threads(client: Client) -> None:
