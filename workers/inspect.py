@@ -186,8 +186,9 @@ def _opened(row: Inspection, limits: Limits) -> Iterator[ByteSource]:
         try:
             yield source
         finally:
-            if source.reads.left is not None:
-                hosts.note(clip(host_of(row.target), 255), source.reads.left)
+            left = source.reads.left
+            if left is not None:
+                hosts.note(clip(host_of(row.target), 255), left.requests, left.until)
 
 
 def _open(row: Inspection, limits: Limits) -> ByteSource:

@@ -25,6 +25,17 @@ REQUESTS = 3
 """A file may need so many: no header of a published model took more."""
 
 
+def room(requests: int, reading: int) -> int:
+    """Files that may be asked for where so many requests are left, beside the ``reading`` ones."""
+    return requests // REQUESTS - reading
+
+
+def silence(host: str) -> SourceError:
+    """Why no file of a host is asked for any more that gave no answer."""
+    message = f"{host} did not answer for {TRIES} files in a row; it was not asked again."
+    return SourceError(HOST_DOWN, message)
+
+
 class Hosts:
     """Knows of each host how many files in a row could not be reached, how many are being read,
     and what it last said is left of its quota of requests."""
@@ -62,8 +73,7 @@ class Hosts:
         """Why no file of this host is tried now; None where it is."""
         host = host_of(locator)
         if host and self._failures[host] >= TRIES:
-            message = f"{host} did not answer for {TRIES} files in a row; it was not asked again."
-            return SourceError(HOST_DOWN, message)
+            return silence(host)
         if self._room(host) <= 0:
             message = f"{host} asked to be left alone for a while."
             return SourceError("rate_limited", message, self._left[host].seconds)
@@ -74,7 +84,7 @@ class Hosts:
         left = self._left.get(host)
         if left is None or left.seconds <= 0:
             return math.inf
-        return left.requests // REQUESTS - self._open[host]
+        return room(left.requests, self._open[host])
 
 
 def host_of(locator: str) -> str:

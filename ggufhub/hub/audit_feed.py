@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from ggufhub.audit.hosts import SILENT, TRIES
+from ggufhub.audit.hosts import SILENT, TRIES, silence
 from ggufhub.audit.stored import unpack_files
 from ggufhub.hub import hosts, queue
 from ggufhub.hub.audit_models import OPEN_AUDITS, Audit, AuditItem, ItemState
@@ -75,7 +75,7 @@ def _free(audit: Audit, host: str) -> int:
     """How many more files of a host may be in flight, by our own measure and by its quota."""
     reading = in_flight(audit.pk, host)
     free = _most_of(host) - reading
-    by_quota = hosts.room(host, reading) if host else None
+    by_quota = hosts.room(host, reading) if host and free > 0 else None
     return free if by_quota is None else min(free, by_quota)
 
 
@@ -116,9 +116,9 @@ def _is_dead(audit: Audit, host: str) -> bool:
 
 
 def _give_up(rows: Any, host: str) -> None:
-    message = f"{host} did not answer for {TRIES} files in a row; it was not asked again."
+    error = silence(host)
     for item in rows.iterator(chunk_size=BATCH):
-        settle_without_report(item, "host_down", message)
+        settle_without_report(item, error.code, error.message)
 
 
 def _queue(audit: Audit, chosen: Sequence[AuditItem]) -> None:

@@ -4,12 +4,11 @@ A quota is an address's or an account's, so audits and single inspections use up
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from ggufhub.audit.hosts import REQUESTS
+from ggufhub.audit import hosts
 from ggufhub.hub.audit_models import Host
 
 LONGEST_WINDOW = timedelta(hours=1)
@@ -17,30 +16,21 @@ LONGEST_WINDOW = timedelta(hours=1)
 that was set back make a window longer than this."""
 
 
-class Left(Protocol):
-    """As ``ggufhub.sources.quota.Left``."""
+def note(name: str, requests: int, until: float) -> None:
+    """A server said that it takes so many ``requests`` before ``until`` (seconds of ``time.time``).
 
-    @property
-    def requests(self) -> int: ...
-
-    @property
-    def until(self) -> float: ...
-
-
-def note(name: str, left: Left) -> None:
-    """A server said what is left. Of what it said at about the same time the least counts: answers
-    are heard in another order than they were given."""
-    until = datetime.fromtimestamp(left.until, UTC)
-    known = _current(name)
-    if not known.filter(requests__lte=left.requests).exists():
-        told = {"requests": left.requests, "until": until}
+    Of what it said at about the same time the least counts: answers are heard in another order
+    than they were given.
+    """
+    if not _current(name).filter(requests__lte=requests).exists():
+        told = {"requests": requests, "until": datetime.fromtimestamp(until, UTC)}
         Host.objects.update_or_create(name=name, defaults=told)
 
 
 def room(name: str, reading: int) -> int | None:
     """Files that may be asked for beside the ``reading`` ones; None where nothing is known."""
     requests = _current(name).values_list("requests", flat=True).first()
-    return None if requests is None else requests // REQUESTS - reading
+    return None if requests is None else hosts.room(requests, reading)
 
 
 def _current(name: str) -> QuerySet[Host]:

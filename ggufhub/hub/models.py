@@ -277,6 +277,9 @@ class Report(models.Model):
     parameters = models.BigIntegerField(null=True, blank=True)
     created = models.DateTimeField(default=timezone.now)
 
+    decoded: dict[str, Any] | None = None
+    """No column: the document, for as long as this object is used (``selectors.document``)."""
+
     class Meta:
         indexes = [
             models.Index(fields=["verdict"], name="report_verdict"),

@@ -81,11 +81,14 @@ def document_json(report: Report) -> bytes:
 def document(report: Report) -> dict[str, Any]:
     """The whole stored document, decoded once for each ``report`` object; those that are not
     large are kept a while for others, for reports never change."""
-    found: dict[str, Any] | None = getattr(report, "_document", None) or _kept(report.pk)
-    if found is None:
-        with _decoding:
-            found = json.loads(_json(report.pk))
-        report._document = found  # type: ignore[attr-defined]
+    if report.decoded is None:
+        report.decoded = _kept(report.pk) or _decoded(report.pk)
+    return report.decoded
+
+
+def _decoded(report_id: UUID) -> dict[str, Any]:
+    with _decoding:
+        found: dict[str, Any] = json.loads(_json(report_id))
     return found
 
 

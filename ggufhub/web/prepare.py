@@ -30,15 +30,16 @@ def prepare() -> None:
     tables may not be what this version expects.
     """
     with _alone():
-        _refuse_newer()
         executor = WholeMigrations(connection)
-        executor.migrate(executor.loader.graph.leaf_nodes())
+        _refuse_newer(executor.loader)
+        latest = executor.loader.graph.leaf_nodes()
+        if executor.migration_plan(latest):
+            executor.migrate(latest)
         call_command("migrate", interactive=False, verbosity=0)  # permissions and the like
         call_command("collectstatic", interactive=False, verbosity=0)
 
 
-def _refuse_newer() -> None:
-    loader = MigrationLoader(connection)
+def _refuse_newer(loader: MigrationLoader) -> None:
     unknown = sorted(
         name
         for app, name in loader.applied_migrations

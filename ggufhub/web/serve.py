@@ -83,6 +83,7 @@ def _serve() -> None:
     with _only_one(settings.DATA) as lock:
         _check_port(settings.BIND_HOST, int(settings.BIND_PORT))
         prepare()
+        allow_connections()
         try:
             for child in _children(settings, lock):
                 supervisor.add(child)
@@ -148,9 +149,10 @@ def _children(settings: Any, lock: int) -> Iterator[Child]:
 
 
 def web_command(settings: Any) -> list[str]:
-    """The command line of the web server, which inherits as many descriptors as it may need."""
+    """The command line of the web server. Call ``allow_connections`` first."""
     options = "--interface asginl --http 1 --no-ws --respawn-failed-workers --log-level error"
-    options += f" --backlog {CONNECTIONS} --backpressure {_connections()}"
+    connections = min(CONNECTIONS, _count(resource.getrlimit(resource.RLIMIT_NOFILE)[0]) // 2)
+    options += f" --backlog {CONNECTIONS} --backpressure {connections}"
     options += f" --http1-header-read-timeout {HEAD_MS}"
     processes = ["--workers", str(settings.WEB_PROCESSES)]
     address = ["--host", settings.BIND_HOST.strip("[]"), "--port", settings.BIND_PORT]
@@ -158,13 +160,18 @@ def web_command(settings: Any) -> list[str]:
     return [*granian, *options.split(), *processes, *address]
 
 
-def _connections() -> int:
-    """Raises the number of descriptors as far as it may; the connections a process may hold."""
+def allow_connections() -> None:
+    """Let this process, and those it starts, have twice as many descriptors as connections: the
+    others are files and the database. Where it may not, the web server holds fewer connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = 2 * CONNECTIONS if hard == resource.RLIM_INFINITY else min(2 * CONNECTIONS, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    return min(CONNECTIONS, most // 2)
+    wanted = min(2 * CONNECTIONS, _count(hard))
+    if _count(soft) < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _count(limit: int) -> int:
+    """A limit of descriptors as a number that can be compared."""
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 
 
 def _emptied(directory: Path) -> Path:

@@ -1,15 +1,9 @@
 """A web server whose answers are long: the bridge and the real server, without the product."""
 
-import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import django
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ggufhub.web.settings")
-django.setup()
-
-from ggufhub.web.bridge import BLOCK, Bridge  # noqa: E402
+from ggufhub.web.bridge import BLOCK, Bridge
 
 THREADS = 2
 BLOCKS = 320

@@ -34,6 +34,13 @@ def web_server(directory: Path) -> Iterator[Client]:
     prepare.start()
     assert prepare.process.wait(60) == 0, prepare.words()
     web = Part("web", [*manage, "web"], environment, directory / "web.log")
+    with answering(web, port) as client:
+        yield client
+
+
+@contextmanager
+def answering(web: Part, port: int) -> Iterator[Client]:
+    """The web server while it runs; its client."""
     web.start()
     client = Client(port, timeout=20)
     try:

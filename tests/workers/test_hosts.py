@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 from django.utils import timezone
@@ -29,8 +28,8 @@ def no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     send_nothing(monkeypatch)
 
 
-def said(requests: int, seconds: float = 60.0) -> SimpleNamespace:
-    return SimpleNamespace(requests=requests, until=time.time() + seconds)
+def note(requests: int, seconds: float = 60.0) -> None:
+    hosts.note("hub.example", requests, time.time() + seconds)
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def test_nothing_is_known_of_a_server_before_it_speaks() -> None:
 
 
 def test_the_files_being_read_may_need_what_is_left() -> None:
-    hosts.note("hub.example", said(5 * REQUESTS + 1))
+    note(5 * REQUESTS + 1)
     assert hosts.room("hub.example", 2) == 3
     assert hosts.room("hub.example", 6) == -1
     assert hosts.room("other.example", 0) is None
@@ -66,21 +65,21 @@ def test_the_files_being_read_may_need_what_is_left() -> None:
 
 def test_of_one_window_the_least_counts_and_the_next_begins_anew() -> None:
     for requests, least in ((30, 10), (9, 3), (21, 3)):
-        hosts.note("hub.example", said(requests))
+        note(requests)
         assert hosts.room("hub.example", 0) == least
     Host.objects.update(until=timezone.now() - timedelta(seconds=1))
     assert hosts.room("hub.example", 0) is None
-    hosts.note("hub.example", said(300))
+    note(300)
     assert hosts.room("hub.example", 0) == 100
 
 
 def test_a_word_for_a_whole_day_is_not_waited_for() -> None:
-    hosts.note("hub.example", said(0, 86_400))
+    note(0, 86_400)
     assert hosts.room("hub.example", 0) is None
 
 
 def test_what_is_long_over_is_forgotten() -> None:
-    hosts.note("hub.example", said(0))
+    note(0)
     housekeeping.prune(timezone.now() + timedelta(minutes=30))
     assert Host.objects.count() == 1
     housekeeping.prune(timezone.now() + timedelta(hours=2))

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from ggufhub.web.metrics import SHARED
-from ggufhub.web.serve import web_command
+from ggufhub.web.serve import allow_connections, web_command
 
 
 class Command(BaseCommand):
@@ -17,5 +17,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         os.environ[SHARED] = tempfile.mkdtemp(prefix="ggufhub-metrics-")
+        allow_connections()
         command = web_command(settings)
         os.execv(command[0], command)
