@@ -10,6 +10,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from ggufhub.hub import audit_feed, audits, queue, selectors
+from ggufhub.hub.models import Inspection
 from ggufhub.hub.reconcile import reconcile
 from tests import rows
 
@@ -78,8 +79,12 @@ def test_counting_what_is_in_flight_looks_at_open_audits_only() -> None:
 
 
 def test_the_newest_inspections_are_found_without_those_of_audits(django_user_model: Any) -> None:
-    rows.queued()
     user = django_user_model.objects.create_user("someone")
+    # So many that no other index could seem as cheap, whatever the database thinks of an empty one.
+    row = {"owner": user, "source_kind": "url", "locator": LINKS, "name": "a.gguf"}
+    Inspection.objects.bulk_create(Inspection(**row, audited=n % 20 > 0) for n in range(2000))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE hub_inspection")
     ((sql, params),) = asked(lambda: selectors.recent(None, 10), "hub_inspection")
     assert "inspection_single" in plan(sql, params)
     with override_settings(AUTH_MODE="required"):
