@@ -66,21 +66,26 @@ def mutants(data: bytes, order: ByteOrder, maker: random.Random) -> Iterator[byt
     """Endless mutants of one file."""
     places = fields(read(data), len(data))
     while True:
-        mutant = bytearray(data)
-        for _ in range(maker.choice((1, 1, 1, 2, 3))):
-            _spoil(mutant, maker.choice(places), order, maker)
-        if maker.random() < 0.15:
-            del mutant[maker.randrange(len(mutant)) :]
-        if maker.random() < 0.1 and mutant:
-            mutant[maker.randrange(len(mutant))] = maker.randrange(256)
-        if maker.random() < 0.05:
-            mutant += maker.randbytes(maker.randrange(1, 80))
-        yield bytes(mutant)
+        yield mutant(data, places, order, maker)
 
 
-def _spoil(mutant: bytearray, field: Field, order: ByteOrder, maker: random.Random) -> None:
-    old = int.from_bytes(mutant[field.offset : field.offset + field.width], order.value)
+def mutant(data: bytes, places: list[Field], order: ByteOrder, maker: random.Random) -> bytes:
+    """One file with some of the numbers at ``places`` spoilt, perhaps cut or followed by more."""
+    made = bytearray(data)
+    for _ in range(maker.choice((1, 1, 1, 2, 3))):
+        _spoil(made, maker.choice(places), order, maker)
+    if maker.random() < 0.15:
+        del made[maker.randrange(len(made)) :]
+    if maker.random() < 0.1 and made:
+        made[maker.randrange(len(made))] = maker.randrange(256)
+    if maker.random() < 0.05:
+        made += maker.randbytes(maker.randrange(1, 80))
+    return bytes(made)
+
+
+def _spoil(made: bytearray, field: Field, order: ByteOrder, maker: random.Random) -> None:
+    old = int.from_bytes(made[field.offset : field.offset + field.width], order.value)
     near = (old + 1, old - 1, old ^ 1 << maker.randrange(8 * field.width), old * 2)
     choices = (_EDGES, _WIDE, near)
     value = maker.choice(maker.choice(choices)) % (1 << 8 * field.width)
-    mutant[field.offset : field.offset + field.width] = value.to_bytes(field.width, order.value)
+    made[field.offset : field.offset + field.width] = value.to_bytes(field.width, order.value)

@@ -1,11 +1,12 @@
-"""Parts that meet foreign text on their own: names, templates, heads of HTTP answers, old files.
+"""Parts that meet foreign bytes on their own: the reader, names, templates, heads of HTTP answers.
 
-    python -m tests.fuzz.parts [SECONDS for each]
+    python -m tests.fuzz.parts [SECONDS for each] [--seed N] [--only PART]
 
-Prints for each part how many inputs it saw, how many of them failed in a way no caller expects
-(none may), and the slowest. Exit code 1 on a failure, or on an input that took too long.
+Prints for each part how many inputs it saw and how many of them failed in a way no caller expects:
+none may. An input that takes too long has failed, too. Exit code 1 on a failure.
 """
 
+import argparse
 import io
 import random
 import sys
@@ -20,109 +21,64 @@ from jinja2 import TemplateError, nodes
 from ggufhub.errors import GgufHubError
 from ggufhub.formats.model_names import parse_model_name
 from ggufhub.formats.naming import block_and_role, shard_name
+from ggufhub.formats.values import ByteOrder, ValueType
 from ggufhub.names import parse_name
 from ggufhub.rules import legacy_samples
 from ggufhub.sources import answers
 from ggufhub.templating import source
 from ggufhub.templating.environment import build_environment
-from tests.core.reading import report
+from tests.builders import Gguf
+from tests.core.reading import read, report
+from tests.fuzz.mutants import VARIANTS, fields, mutant, seed
+from tests.fuzz.words import HEADER_VALUES, HEADERS, NAMES, TEMPLATES
 
 SLOWEST_SECONDS = 2.0
 """Old files are tried in several ways, each to its end; all else takes milliseconds."""
 
-NAME_WORDS = (
-    *("Llama", "8x7B", "70B", "1.5b", "Q4_K_M", "IQ1_S", "BF16", "v0.3", "Instruct", "00001", "of"),
-    *("00002", ".gguf", "-", "--", ".", "_", "/", "hf://", "ollama://", "@", ":", "?", "#", "%2e"),
-    *("..", "mmproj", "LoRA", "vocab", "\u0130", "\u2167", "\ud800", "\x00", "９", "²", "A" * 300),
-)
-TEMPLATE_WORDS = (
-    *("{{", "}}", "{%", "%}", "{#", "#}", "for m in messages", "endfor", "if", "endif", "elif"),
-    *(
-        "m.role",
-        "m['content']",
-        "set x = ",
-        "macro f(a)",
-        "endmacro",
-        "f(1)",
-        "|",
-        "tojson",
-        "join",
-    ),
-    *("__class__", "~", "+", "*", "'__cl'", "'ass__'", "[::-1]", "9**9", "range(9)", "loop.index"),
-    *(
-        "namespace()",
-        "raise_exception('x')",
-        "generation",
-        "endgeneration",
-        "- ",
-        " ",
-        "\n",
-        '"',
-        "'",
-    ),
-    *(
-        "http://a.example/x",
-        "\u202e",
-        "A" * 200,
-        "is defined",
-        "and",
-        "not",
-        "(",
-        ")",
-        "[",
-        "]",
-        ",",
-    ),
-    *("strftime_now('%Y')", "include 'x'", "import 'x' as y", "0x", "1e999", "\\", "attr('x')"),
-)
-HEADERS = (
-    *("Content-Range", "Content-Length", "Content-Encoding", "ETag", "Last-Modified", "Digest"),
-    *(
-        "Retry-After",
-        "RateLimit",
-        "X-Linked-Etag",
-        "X-Linked-Size",
-        "X-Repo-Commit",
-        "X-Error-Code",
-    ),
-    *("Repr-Digest", "Content-Digest", "Content-MD5", "x-goog-hash", "x-amz-checksum-sha256"),
-    *("x-amz-version-id", "x-goog-generation", "x-amz-checksum-crc32", "x-ms-blob-content-md5"),
-)
-HEADER_WORDS = (
-    *(
-        "bytes ",
-        "0-",
-        "99",
-        "/",
-        "*",
-        "100",
-        "-1",
-        "²",
-        "9" * 30,
-        '"',
-        "W/",
-        "sha256:",
-        "a" * 64,
-        ",",
-    ),
-    *(
-        "sha-256=:",
-        "md5=",
-        "crc32c=",
-        "==",
-        ":",
-        ";",
-        "t=",
-        "r=0",
-        "gzip",
-        "identity",
-        "\ud800",
-        "\xff",
-    ),
-    *("Wed, 21 Oct 2099 07:28:00 GMT", "Wed, 99 Foo 0000 99:99:99", "GatedRepo", "null", " ", "\t"),
-)
-
 Part = tuple[Callable[[random.Random], object], Callable[..., None]]
+
+
+_SMALL = [
+    *(Gguf().key("a", 1, kind).build() for kind in ValueType if kind < ValueType.STRING),
+    Gguf().key("a", "b").build(),
+    Gguf(version=1).key("a", "b").build(),
+    Gguf(version=2, order=ByteOrder.BIG).key("a", "b").build(),
+    Gguf().array("a", ValueType.STRING, ["b", "c"]).build(),
+    Gguf().array("a", ValueType.INT16, [1, 2]).build(),
+    Gguf().tensor("a", (32, 2), 2).build()[:96],
+]
+"""The smallest files there are of each kind, so that a byte that is changed matters."""
+
+_BYTES = (0, 1, 2, 4, 8, 9, 31, 32, 64, 127, 128, 254, 255)
+
+
+def make_plain(maker: random.Random) -> bytes:
+    """A small file with any of its bytes after the magic changed, perhaps cut."""
+    data = bytearray(maker.choice(_SMALL))
+    for _ in range(maker.choice((1, 1, 2, 3))):
+        at = 4 + int(maker.random() * (len(data) - 4))
+        data[at] = maker.choice(_BYTES) if maker.random() < 0.5 else int(256 * maker.random())
+    if maker.random() < 0.1:
+        del data[int(maker.random() * len(data)) :]
+    return bytes(data)
+
+
+_SEEDS = [
+    (data, fields(read(data), len(data)), order)
+    for data, order in ((seed(version, order), order) for version, order in VARIANTS)
+]
+
+
+def make_spoilt(maker: random.Random) -> bytes:
+    """A file with every kind of field, of which some numbers are spoilt."""
+    return mutant(*maker.choice(_SEEDS), maker)
+
+
+def try_reader(data: bytes) -> None:
+    header = read(data)
+    assert header.size == len(data)
+    assert all(key.end <= len(data) for key in header.keys)
+    assert all(tensor.span.end <= len(data) for tensor in header.tensors)
 
 
 def words(maker: random.Random, vocabulary: tuple[str, ...], most: int) -> str:
@@ -155,7 +111,7 @@ def try_template(text: str) -> None:
 def make_head(maker: random.Random) -> bytes:
     """The lines of a head as a server may send them: any bytes."""
     lines = [
-        f"{maker.choice(HEADERS)}: {words(maker, HEADER_WORDS, 6)}".encode("latin-1", "replace")
+        f"{maker.choice(HEADERS)}: {words(maker, HEADER_VALUES, 6)}".encode("latin-1", "replace")
         for _ in range(maker.randrange(6))
     ]
     return b"\r\n".join([*lines, b"", b""])
@@ -208,8 +164,10 @@ def try_old(data: bytes) -> None:
 
 
 PARTS: dict[str, Part] = {
-    "names": (lambda maker: words(maker, NAME_WORDS, 14), try_name),
-    "templates": (lambda maker: words(maker, TEMPLATE_WORDS, 30), try_template),
+    "reader, any bytes": (make_plain, try_reader),
+    "reader, fields": (make_spoilt, try_reader),
+    "names": (lambda maker: words(maker, NAMES, 14), try_name),
+    "templates": (lambda maker: words(maker, TEMPLATES, 30), try_template),
     "heads of answers": (make_head, try_head),
     "old files": (make_old, try_old),
 }
@@ -244,11 +202,16 @@ def until(seconds: float, seen: list[int]) -> Iterator[object]:
 
 
 def main() -> int:
-    seconds, good = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0, True
-    for name, part in PARTS.items():
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.parts")
+    parser.add_argument("seconds", type=float, nargs="?", default=60.0)
+    parser.add_argument("--seed", type=int, default=75)
+    parser.add_argument("--only", choices=PARTS, help="this part alone")
+    options = parser.parse_args()
+    good = True
+    for name in [options.only] if options.only else PARTS:
         seen = [0]
-        found = failures(part, random.Random(75), until(seconds, seen))
-        print(f"{name:<18} {seen[0]:>10,} inputs, {len(found)} failures", flush=True)
+        found = failures(PARTS[name], random.Random(options.seed), until(options.seconds, seen))
+        print(f"{name:<18} {seen[0]:>11,} inputs, {len(found)} failures", flush=True)
         for how, given in found[:5]:
             print(f"  {how}: {given!r}"[:500])
         good &= not found
