@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -14,11 +15,13 @@ PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 
 
 class Taken(NamedTuple):
-    """Of all processes together: resident memory in MiB, open descriptors, processes."""
+    """Of all processes together: resident memory in MiB, open descriptors, processes; and the
+    memory of each kind of process."""
 
     memory: float
     descriptors: int
     processes: int
+    kinds: dict[str, float]
 
 
 class Service:
@@ -54,15 +57,26 @@ class Service:
     def taken(self) -> Taken:
         """What it takes at this moment."""
         assert self._process is not None
-        memory, descriptors, processes = 0, 0, 0
+        descriptors, processes, kinds = 0, 0, Counter[str]()
         for pid in _family(self._process.pid):
             try:
-                memory += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_KIB
+                pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
                 descriptors += len(list(Path(f"/proc/{pid}/fd").iterdir()))
+                kinds[_kind(Path(f"/proc/{pid}/cmdline").read_text().split("\0"))] += pages
                 processes += 1
             except OSError:  # it has just ended
                 continue
-        return Taken(memory / 1024, descriptors, processes)
+        memory = {name: pages * PAGE_KIB / 1024 for name, pages in kinds.items()}
+        return Taken(sum(memory.values()), descriptors, processes, memory)
+
+
+def _kind(command: list[str]) -> str:
+    """What a process is for, by its command line."""
+    if "-Q" in command:
+        return f"worker of {command[command.index('-Q') + 1]}"
+    if "granian" in command:
+        return "web server"
+    return "broker" if "valkey" in command[0] else "launcher"
 
 
 def _family(pid: int) -> list[int]:

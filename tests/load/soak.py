@@ -10,9 +10,11 @@ from tests.faults.client import Client
 from tests.load.service import Service, Taken
 
 CLIENTS = 4
-EVERY_SECONDS = 15.0
+SAMPLES = 120
+SETTLED_SECONDS = 600.0
 SETTLED = 0.3
-"""The first part of a run, in which processes load what they need, does not count as growth."""
+"""The first ten minutes, or of a short run the first part, in which processes load what they need
+and caches fill, do not count as growth."""
 
 GROWTH_MIB_AN_HOUR = 120.0
 """Memory of some twenty processes that cache and fragment. A leak of 100 KB in each of ten
@@ -40,24 +42,32 @@ class Soak:
             client.start()
         print("\n| minute | MiB | descriptors | processes | done |\n|---|---|---|---|---|")
         while (age := time.monotonic() - began) < seconds:
-            self._over.wait(min(EVERY_SECONDS, seconds - age))
+            self._over.wait(min(max(15.0, seconds / SAMPLES), seconds - age))
             self._sample(time.monotonic() - began)
         self._over.set()
         for client in clients:
             client.join()
         print(f"\n{dict(self.counts)}, failures: {dict(self.failures) or 'none'}")
-        print(f"growth: {self.growth():.0f} MiB an hour")
+        print("\n| process | MiB when settled | MiB at the end |\n|---|---|---|")
+        settled = self._settled()
+        for kind, last in settled[-1][1].kinds.items():
+            print(f"| {kind} | {settled[0][1].kinds.get(kind, 0):.1f} | {last:.1f} |")
+        print(f"\ngrowth: {self.growth():.1f} MiB an hour")
         return not self.failures and (seconds < 600 or self.growth() < GROWTH_MIB_AN_HOUR)
 
     def growth(self) -> float:
-        """Slope of the memory in MiB an hour, by least squares, after the first part."""
-        rows = self.samples[int(len(self.samples) * SETTLED) :]
+        """Slope of all memory in MiB an hour, by least squares, once settled."""
+        rows = self._settled()
         if len(rows) < 3:
             return 0.0
         middle = sum(at for at, _ in rows) / len(rows)
         mean = sum(taken.memory for _, taken in rows) / len(rows)
         spread = sum((at - middle) ** 2 for at, _ in rows)
         return 3600 * sum((at - middle) * (one.memory - mean) for at, one in rows) / spread
+
+    def _settled(self) -> list[tuple[float, Taken]]:
+        first = min(SETTLED_SECONDS, SETTLED * self.samples[-1][0])
+        return [(at, taken) for at, taken in self.samples if at >= first]
 
     def facts(self) -> dict[str, Any]:
         return {
