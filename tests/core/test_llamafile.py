@@ -21,6 +21,8 @@ from tests.core.reading import report, source_of
 
 MODEL = small_model().build()
 WHOLE = llamafile(MODEL)
+DENSE = llamafile(MODEL, alignment=32)
+"""Without the padding, which is longer than all that matters and is in the directory, too."""
 
 
 def inspected(data: bytes) -> Report:
@@ -158,15 +160,14 @@ def test_members_that_overlap_are_refused() -> None:
 
 
 def test_cut_anywhere_it_ends_in_a_report() -> None:
-    for length in range(len(PROGRAM), len(WHOLE), 3):
-        document = inspected(WHOLE[:length]).document
+    for length in range(len(PROGRAM), len(DENSE)):
+        document = inspected(DENSE[:length]).document
         assert document["verdict"] == "unreadable"
 
 
 def test_every_damaged_byte_of_the_archive_ends_in_a_report() -> None:
-    start = WHOLE.index(MODEL) + len(MODEL)
-    for at in range(start, len(WHOLE)):
-        damaged = bytearray(WHOLE)
+    for at in range(DENSE.index(MODEL) + len(MODEL), len(DENSE)):
+        damaged = bytearray(DENSE)
         damaged[at] ^= 0xFF
         document = inspected(bytes(damaged)).document
         assert document["verdict"] == "unreadable" or document["format"]["name"] == "gguf"
