@@ -16,6 +16,7 @@ from ggufhub.limits import KIB
 from ggufhub.templating import jail
 from ggufhub.templating.conversations import CONVERSATIONS, variables
 from ggufhub.templating.facts import Render, TemplateFacts
+from ggufhub.templating.known import KnownTemplates
 
 LARGEST = 256 * KIB
 """Characters of a template that is analysed and shown; the longest of 190 real ones has 17,149."""
@@ -25,6 +26,9 @@ WALL_SECONDS = 4.0
 
 ANSWER_BYTES = 8 << 20
 """Everything the child may say: 12 conversations of at most 256 KiB, escaped."""
+
+KNOWN = KnownTemplates()
+"""Of this process."""
 
 OWN = "own"
 """The name under which a conversation of somebody's own runs."""
@@ -43,11 +47,15 @@ def analyse(
     """Everything knowable about one template. Never raises for anything the template does.
 
     ``special`` gives bos_token, eos_token and so on as text. Needs about 0.1 s, and at most
-    ``seconds``.
+    ``seconds``; one that was seen lately, next to nothing.
     """
     facts = TemplateFacts(name, text)
     if not _can_run(facts, seconds):
         return facts
+    key = KNOWN.key(text, special, date.today().isoformat())
+    known = KNOWN.find(key, name)
+    if known is not None:
+        return known
     _run(
         facts,
         seconds,
@@ -55,6 +63,7 @@ def analyse(
         conversations={name: variables(name, special) for name in CONVERSATIONS},
         triggers=True,
     )
+    KNOWN.keep(key, facts)
     return facts
 
 
