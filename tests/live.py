@@ -14,7 +14,7 @@ from django.db import connection
 from ggufhub.web import broker as broker_program
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Poll until ``condition`` holds; fail the test after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -140,37 +140,37 @@ def statuses(world: World, who: str, name: str, route: str) -> dict[str, int]:
     return {method: status for method, status in found.items() if status != 405}
 
 
-@pytest.mark.parametrize(("name", "route"), [(name, route) for name, _, route in ROUTES])
-def test_strangers_are_kept_out(world: World, name: str, route: str) -> None:
-    if name in PUBLIC:
-        return
-    found = statuses(world, "anonymous", name, route)
-    if name.startswith("api:"):
-        assert set(found.values()) == {401}
-    else:
-        assert found.pop("get") == 302
-        assert set(found.values()) == {403}
+def test_strangers_are_kept_out(world: World) -> None:
+    for name, _, route in ROUTES:
+        if name in PUBLIC:
+            continue
+        found = statuses(world, "anonymous", name, route)
+        if name.startswith("api:"):
+            assert set(found.values()) == {401}, name
+        else:
+            assert found.pop("get") == 302, name
+            assert set(found.values()) == {403}, name
 
 
-@pytest.mark.parametrize(("name", "route"), [(name, route) for name, _, route in ROUTES])
-def test_others_find_nothing(world: World, name: str, route: str) -> None:
-    if name in PUBLIC | SHARED | OWN:
-        return
-    found = statuses(world, "other", name, route)
-    if name == "api:upload":
-        assert found.pop("patch") == 415  # before anything is looked for
-    assert found and set(found.values()) == {404}
+def test_others_find_nothing(world: World) -> None:
+    for name, _, route in ROUTES:
+        if name in PUBLIC | SHARED | OWN:
+            continue
+        found = statuses(world, "other", name, route)
+        if name == "api:upload":
+            assert found.pop("patch") == 415  # before anything is looked for
+        assert found and set(found.values()) == {404}, name
 
 
-@pytest.mark.parametrize(("name", "route"), [(name, route) for name, _, route in ROUTES])
-def test_owners_and_administrators_come_in(world: World, name: str, route: str) -> None:
-    address = world.address(name, route)
-    for who in ("admin", "owner"):
-        answer = world.clients[who].get(address)
-        hidden = name == "api:nowhere" or (name in PERSONAL and who == "admin")
-        allowed = answer.status_code == 404 if hidden else answer.status_code < 400
-        allowed = allowed or name == "readyz"  # no worker is there to be ready
-        assert allowed or answer.status_code == 405, (who, address)
+def test_owners_and_administrators_come_in(world: World) -> None:
+    for name, _, route in ROUTES:
+        address = world.address(name, route)
+        for who in ("admin", "owner"):
+            answer = world.clients[who].get(address)
+            hidden = name == "api:nowhere" or (name in PERSONAL and who == "admin")
+            allowed = answer.status_code == 404 if hidden else answer.status_code < 400
+            allowed = allowed or name == "readyz"  # no worker is there to be ready
+            assert allowed or answer.status_code == 405, (who, address)
 
 
 def test_lists_hold_only_what_is_ones_own(world: World) -> None:

@@ -112,7 +112,7 @@ def test_a_cut_download_is_still_named(name: str) -> None:
     data = LAYOUTS[name]().build()
     whole = report(data).document
     first = whole["tensors"][0]
-    for length in range(first["offset"], len(data)):
+    for length in range(first["offset"], len(data), 3):
         document = report(data[:length]).document
         assert document["summary"]["architecture"] == name, length
         if length not in {t["offset"] + t["bytes"] for t in whole["tensors"]}:

@@ -208,7 +208,7 @@ def test_a_stop_is_clean_and_a_start_has_everything(
 def test_two_first_starts_leave_one_running(tmp_path: Path) -> None:
     service = Service(tmp_path / "new")
     starts = [service.start() for _ in range(2)]
-    wait_for(lambda: any(process.poll() is not None for process in starts), 40)
+    wait_for(lambda: any(process.poll() is not None for process in starts))
     ended = [process for process in starts if process.poll() is not None]
     (going,) = [process for process in starts if process.poll() is None]
     try:

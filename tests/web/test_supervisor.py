@@ -27,7 +27,7 @@ def begin(children: list[Child], log: Path) -> Supervisor:
     supervisor = Supervisor()
     for child in children:
         supervisor.add(child)
-        wait_for(log.with_name(f"{log.name}.{child.name}").exists, 20)
+        wait_for(log.with_name(f"{log.name}.{child.name}").exists)
     return supervisor
 
 

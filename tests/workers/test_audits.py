@@ -382,7 +382,7 @@ def test_workers_killed_on_the_way_lose_and_double_nothing(
         return settled.count() >= enough
 
     try:
-        wait_for(lambda: progress(5), 30)
+        wait_for(lambda: progress(5))
         worker.kill()
         services.expire(timezone.now() + services.LEASE * 1.1)
         worker.start()

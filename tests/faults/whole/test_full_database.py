@@ -68,7 +68,7 @@ def test_reading_goes_on_and_writing_waits(tmp_path: Path, outcome: Note) -> Non
         report = client.ended(client.submit(upload=client.upload(MODEL)))["id"]
         upload = client.upload(MODEL)
         with small_disk(topology) as place:
-            wait_for(client.ready, 30)
+            wait_for(client.ready)
             before = reports(topology)
             ballast = fill(place)
             accepted, status = submit_until_refused(client, upload)
