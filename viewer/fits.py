@@ -57,7 +57,7 @@ def needs(families: list[tuple[str, list[AuditItem]]]) -> dict[int, Need]:
     wanted = [item for _, items in families for item in items if item.inspection_id is not None][
         :MOST_REPORTS
     ]
-    reports = Report.objects.defer("document").in_bulk([item.inspection_id for item in wanted])
+    reports = Report.objects.in_bulk([item.inspection_id for item in wanted])
     found: dict[int, Need] = {}
     for item in wanted:
         report = reports.get(item.inspection_id)

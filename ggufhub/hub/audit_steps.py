@@ -171,7 +171,9 @@ def settle(audit: Audit) -> int:
     items = list(ended.select_related("inspection").order_by("id")[:SETTLED_A_ROUND])
     wanted = [item.inspection_id for item in items]
     documents = dict(
-        Report.objects.filter(pk__in=wanted).values_list("pk", "document").iterator(chunk_size=50)
+        Report.objects.filter(pk__in=wanted)
+        .values_list("pk", "document__data")
+        .iterator(chunk_size=50)
     )
     for item in items:
         stored = documents.get(item.inspection_id)

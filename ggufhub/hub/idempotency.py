@@ -40,10 +40,7 @@ def reserve(caller: str, key: str, digest: str) -> Inspection | None:
     """
     prune(timezone.now())
     rows = IdempotencyKey.objects.select_related("inspection__report", "inspection__needs_upload")
-    # The document of a report may take megabytes, and an answer about an inspection none of it.
-    row, created = rows.defer("inspection__report__document").get_or_create(
-        caller=caller, key=key, defaults={"digest": digest}
-    )
+    row, created = rows.get_or_create(caller=caller, key=key, defaults={"digest": digest})
     if created:
         return None
     if row.digest != digest:

@@ -18,6 +18,7 @@ from ggufhub.hub.audit_models import Audit, AuditItem, Host, Place, Schedule
 from ggufhub.hub.checkpoint_models import Checkpoint
 from ggufhub.hub.header_models import HeaderBlock, StoredHeader
 from ggufhub.hub.render_models import RenderJob
+from ggufhub.hub.shared_models import ArrayBlob, ArrayChunk, Document
 from ggufhub.rules.profiles import DEFAULT_PROFILE
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "AuditItem",
     "Checkpoint",
     "Delivery",
+    "Document",
     "Finding",
     "HeaderBlock",
     "Host",
@@ -221,49 +223,17 @@ class Shard(models.Model):
         return f"{self.upload} of {self.inspection_id}"
 
 
-class ArrayBlob(models.Model):
-    """One packed array, stored once however many reports hold it.
-
-    ``used`` is when a report last asked for it: one that none holds yet may be about to be held.
-    """
-
-    digest = models.CharField(max_length=64, unique=True)
-    element_type = models.CharField(max_length=32)
-    count = models.BigIntegerField()
-    used = models.DateTimeField(default=timezone.now)
-
-    def __str__(self) -> str:
-        return f"{self.count} x {self.element_type}"
-
-
-class ArrayChunk(models.Model):
-    """Elements ``position * CHUNK`` onwards of an array, compressed (see ``report.codec``)."""
-
-    blob = models.ForeignKey(ArrayBlob, on_delete=models.CASCADE, related_name="chunks")
-    position = models.IntegerField()
-    data = models.BinaryField()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["blob", "position"], name="array_chunk_position")
-        ]
-
-    def __str__(self) -> str:
-        return f"chunk {self.position}"
-
-
 class Report(models.Model):
     """The immutable result of one inspection. Its id is the inspection's.
 
-    ``document`` is the whole truth; ``digest`` is its SHA-256 (the ETag). The other columns are
-    copies to list and filter by.
+    ``document`` is the whole truth, its key the ETag. The other columns are copies to list and
+    filter by.
     """
 
     inspection = models.OneToOneField(
         Inspection, primary_key=True, on_delete=models.CASCADE, related_name="report"
     )
-    document = models.BinaryField()
-    digest = models.CharField(max_length=64)
+    document = models.ForeignKey(Document, on_delete=models.PROTECT, related_name="reports")
     arrays = models.ManyToManyField(ArrayBlob, related_name="reports")
     rule_set = models.CharField(max_length=64, blank=True, default="")
     verdict = models.CharField(max_length=10)
@@ -288,6 +258,11 @@ class Report(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.verdict}"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the document as it is stored."""
+        return self.document_id
 
 
 class Finding(models.Model):

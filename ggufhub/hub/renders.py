@@ -104,7 +104,7 @@ def find(report: Report, job_id: UUID) -> RenderJob:
 
 def waiting(job_id: UUID | str) -> RenderJob | None:
     """The job, if it still has to be done."""
-    rows = RenderJob.objects.select_related("report").defer("report__document")
+    rows = RenderJob.objects.select_related("report")
     return rows.filter(pk=job_id, done=False).first()
 
 

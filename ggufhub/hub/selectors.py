@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from ggufhub.hub import headers
-from ggufhub.hub.models import ArrayBlob, ArrayChunk, Inspection, Report, State, Upload
+from ggufhub.hub.models import ArrayBlob, ArrayChunk, Document, Inspection, Report, State, Upload
 from ggufhub.hub.owners import owned
 from ggufhub.report import codec
 
@@ -32,7 +32,7 @@ class NoSuchArray(LookupError):
 def visible(user: Any) -> QuerySet[Inspection]:
     """The inspections ``user`` may see: all in open mode and for superusers, else their own."""
     rows = Inspection.objects.select_related("report", "needs_upload")
-    visible_rows: QuerySet[Inspection] = owned(rows.defer("report__document"), user, superuser=True)
+    visible_rows: QuerySet[Inspection] = owned(rows, user, superuser=True)
     return visible_rows
 
 
@@ -51,7 +51,7 @@ def get_report(user: Any, id: UUID | str) -> Report:
 
     ``Report.DoesNotExist`` if the inspection is hidden or has none.
     """
-    rows = Report.objects.only("digest")
+    rows = Report.objects.only("document_id")
     report: Report = owned(rows, user, superuser=True, owner="inspection__owner").get(pk=id)
     return report
 
@@ -93,7 +93,7 @@ def _decoded(report_id: UUID) -> dict[str, Any]:
 
 
 def _json(report_id: UUID) -> bytes:
-    stored = Report.objects.values_list("document", flat=True).get(pk=report_id)
+    stored = Document.objects.values_list("data", flat=True).get(reports=report_id)
     return codec.document_json(bytes(stored))
 
 

@@ -1,4 +1,4 @@
-"""Content that many reports share: arrays and blocks of headers, each stored once by its digest.
+"""Content that many reports share: documents, arrays, blocks of headers, each stored once.
 
 They are stored before the report that needs them, in short transactions of their own, so that
 nobody waits for the write lock while megabytes go in. Until a report holds them they look like
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from django.db import transaction
 from django.utils import timezone
 
-from ggufhub.hub.models import ArrayBlob, ArrayChunk, HeaderBlock
+from ggufhub.hub.models import ArrayBlob, ArrayChunk, Document, HeaderBlock
 from ggufhub.report.codec import PackedArray
 
 Item = TypeVar("Item")
@@ -45,6 +45,19 @@ class Block:
         """The row that holds them."""
         data = zlib.compress(self.raw, 1)
         return HeaderBlock(digest=self.digest, size=len(self.raw), data=data)
+
+
+def store_document(encoded: bytes) -> str:
+    """Store an encoded report unless it is there; its digest."""
+    digest = hashlib.sha256(encoded).hexdigest()
+    if not keep_document(digest):
+        Document.objects.bulk_create([Document(digest=digest, data=encoded)], ignore_conflicts=True)
+    return digest
+
+
+def keep_document(digest: str) -> bool:
+    """Whether it is there, and then ``prune`` leaves it for a day from here on."""
+    return bool(Document.objects.filter(pk=digest).update(used=timezone.now()))
 
 
 def store_arrays(arrays: Iterable[PackedArray]) -> list[int]:
@@ -113,11 +126,12 @@ def store_blocks(blocks: Iterable[Block]) -> list[str]:
 
 
 def prune(now: datetime | None = None) -> int:
-    """Delete the arrays and blocks that no report holds; how many there were."""
+    """Delete the documents, arrays and blocks that no report holds; how many there were."""
     oldest = (now or timezone.now()) - IDLE
+    documents = Document.objects.filter(used__lt=oldest).exclude(reports__isnull=False)
     arrays = ArrayBlob.objects.filter(used__lt=oldest).exclude(reports__isnull=False)
     blocks = HeaderBlock.objects.filter(used__lt=oldest).exclude(headers__isnull=False)
-    return _delete(arrays) + _delete(blocks)
+    return _delete(documents) + _delete(arrays) + _delete(blocks)
 
 
 def _delete(rows: Any) -> int:

@@ -1,6 +1,5 @@
 """From the report a worker built to rows: the document, its copies, its arrays."""
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +17,11 @@ from ggufhub.report.document import Report as BuiltReport
 class Packed:
     """A report made ready outside the transaction, so that the write lock is held briefly.
 
-    ``arrays`` are the keys of its arrays, which are stored already; ``header`` tells where the
-    bytes of its header are, None where they were not kept.
+    ``digest`` and ``arrays`` are the keys of its document and its arrays, which are stored
+    already; ``header`` tells where the bytes of its header are, None where they were not kept.
     """
 
     document: dict[str, Any]
-    encoded: bytes
     digest: str
     arrays: list[int]
     header: Kept | None
@@ -33,14 +31,12 @@ class Packed:
 
 
 def pack(report: BuiltReport, header: Kept | None = None) -> Packed:
-    """Encode the document, and store the arrays it points at."""
+    """Store the document and the arrays it points at."""
     document = report.linked()
-    encoded = codec.encode_document(document)
     files = document["files"]
     return Packed(
         document=document,
-        encoded=encoded,
-        digest=hashlib.sha256(encoded).hexdigest(),
+        digest=shared.store_document(codec.encode_document(document)),
         arrays=shared.store_arrays(report.arrays.values()),
         header=header,
         size=clamp(files[0]["size"]) if files else None,
@@ -51,13 +47,12 @@ def pack(report: BuiltReport, header: Kept | None = None) -> Packed:
 
 def again(earlier: Report, *, requests: int, bytes_read: int) -> Packed:
     """The same report made ready for another inspection, which cost this much."""
-    encoded = bytes(earlier.document)
-    document = codec.decode_document(encoded)
+    shared.keep_document(earlier.digest)
+    document = codec.decode_document(bytes(earlier.document.data))
     files = document["files"]
     arrays = list(earlier.arrays.order_by("digest").values_list("pk", flat=True))
     return Packed(
         document=document,
-        encoded=encoded,
         digest=earlier.digest,
         arrays=arrays,
         header=headers.of(earlier),
@@ -93,8 +88,7 @@ def _columns(packed: Packed) -> dict[str, Any]:
     summary = document["summary"]
     severities = [finding["severity"] for finding in document["findings"]]
     return {
-        "document": packed.encoded,
-        "digest": packed.digest,
+        "document_id": packed.digest,
         "rule_set": clip(document["rule_set"]["version"], 64),
         "verdict": clip(document["verdict"], 10),
         "kind": clip(document["kind"], 32),

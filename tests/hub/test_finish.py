@@ -13,6 +13,7 @@ from ggufhub.hub.models import (
     LARGEST,
     ArrayBlob,
     ArrayChunk,
+    Document,
     Finding,
     Inspection,
     Report,
@@ -57,6 +58,17 @@ def test_equal_arrays_are_stored_once(tmp_path: Path) -> None:
     assert set(first.arrays.all()) == set(second.arrays.all())
 
 
+def test_an_equal_report_has_the_document_of_the_earlier(tmp_path: Path) -> None:
+    first = rows.finished_vocabulary(tmp_path)
+    row = rows.queued()
+    assert services.finish_with(row.pk, services.claim(row.pk), first, requests=1, bytes_read=1)
+    assert Report.objects.count() == 2
+    assert Document.objects.get().reports.count() == 2
+    first.inspection.delete()
+    shared.prune(timezone.now() + timedelta(days=30))
+    assert selectors.document(Report.objects.get())["kind"] == "vocab"
+
+
 def test_a_failure_half_way_leaves_nothing(tmp_path: Path, monkeypatch: Any) -> None:
     row = rows.queued()
     attempt = services.claim(row.pk)
@@ -70,9 +82,10 @@ def test_a_failure_half_way_leaves_nothing(tmp_path: Path, monkeypatch: Any) -> 
     row.refresh_from_db()
     assert row.state == State.RUNNING
     assert not Report.objects.exists()
-    # The arrays were stored before; nothing holds them, so they go in a day.
+    # The document and its arrays were stored before; nothing holds them, so they go in a day.
     assert shared.prune() == 0 and ArrayBlob.objects.exists()
-    assert shared.prune(timezone.now() + timedelta(days=1, minutes=1)) == 3
+    assert shared.prune(timezone.now() + timedelta(days=1, minutes=1)) == 4
+    assert not Document.objects.exists()
     assert not ArrayBlob.objects.exists() and not ArrayChunk.objects.exists()
 
 
@@ -122,11 +135,11 @@ def test_hostile_names_and_errors_are_stored() -> None:
     assert row.error_message.startswith("a\ufffdb")
 
 
-def test_arrays_that_a_report_holds_are_never_pruned(tmp_path: Path) -> None:
+def test_what_a_report_holds_is_never_pruned(tmp_path: Path) -> None:
     stored = rows.finished_vocabulary(tmp_path)
     assert shared.prune(timezone.now() + timedelta(days=30)) == 0
     stored.inspection.delete()
-    assert shared.prune(timezone.now() + timedelta(days=30)) == 3
+    assert shared.prune(timezone.now() + timedelta(days=30)) == 4
 
 
 def test_as_many_arrays_as_a_file_may_hold_take_few_queries(
@@ -138,7 +151,7 @@ def test_as_many_arrays_as_a_file_may_hold_take_few_queries(
     for number in range(count):
         file.array(f"a{number}", ValueType.UINT8, [number % 251, number // 251 % 251, *range(63)])
     report = rows.built(file.build(), tmp_path)
-    with django_assert_max_num_queries(200):
+    with django_assert_max_num_queries(210):
         stored = rows.finished(report)
     assert stored.arrays.count() == len(report.arrays) == count
     page = selectors.array_page(stored, "a7999", start=0, limit=3)

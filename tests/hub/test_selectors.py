@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
 from ggufhub.hub import selectors
-from ggufhub.hub.models import Inspection, Report, Upload
+from ggufhub.hub.models import Document, Inspection, Report, Upload
 from tests import rows
 from tests.builders import ValueType, small_model
 
@@ -81,7 +81,7 @@ def test_a_large_document_is_decoded_once_for_each_request(
 def test_the_json_of_a_document_is_what_was_stored(vocabulary: Report) -> None:
     text = selectors.document_json(vocabulary)
     assert json.loads(text) == selectors.document(vocabulary)
-    assert zlib.compress(text, 1) == bytes(Report.objects.get().document)
+    assert zlib.compress(text, 1) == bytes(Document.objects.get().data)
 
 
 @pytest.mark.parametrize(

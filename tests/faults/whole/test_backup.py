@@ -27,7 +27,7 @@ rows.queued(llama())
 TELL = """
 from ggufhub.hub.models import ArrayChunk, HeaderBlock, Inspection, Report
 import hashlib
-print(sorted((r.pk.hex, r.digest, hashlib.sha256(bytes(r.document)).hexdigest())
+print(sorted((r.pk.hex, r.digest, hashlib.sha256(bytes(r.document.data)).hexdigest())
              for r in Report.objects.all()))
 print(sorted(Inspection.objects.values_list("name", "state")))
 print(sorted(hashlib.sha256(bytes(c.data)).hexdigest() for c in ArrayChunk.objects.all()))
