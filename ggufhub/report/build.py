@@ -39,7 +39,7 @@ from ggufhub.sources.base import ByteSource, Identity, Reads
 if TYPE_CHECKING:
     from ggufhub.integrity.checkpoint import Checkpoints
 
-RULE_SET = "2026.11.3"
+RULE_SET = "2026.11.4"
 """Version of the rule set; it changes with every change of a rule."""
 
 REFERENCE = "llama.cpp 0c1e57098"

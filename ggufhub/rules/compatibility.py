@@ -71,13 +71,13 @@ def rope_factors(subject: Subject) -> Iterator[Hit]:
 
 @model_rule(
     "CMP003",
-    "Output shares the embedding",
+    "Some programs ask for an output tensor",
     Severity.INFO,
     Truth.PORTABILITY,
     needs=TENSORS_NEEDED,
-    help="There is no `output.weight`: the embedding serves for both, which llama.cpp knows for "
-    "the architecture. Some other programs ask for the tensor all the same.",
-    fix="Nothing for llama.cpp.",
+    help="There is no `output.weight`, and llama.cpp takes the embedding for it (TEN008). Other "
+    "programs may not know that for this architecture: they ask for the tensor and stop.",
+    fix="Nothing for llama.cpp. For other programs convert with the output as a tensor of its own.",
     failing=lambda: llama(tensors={"output.weight": None}),
     passing=llama,
     runtimes=("mistral.rs", "others"),
@@ -85,7 +85,7 @@ def rope_factors(subject: Subject) -> Iterator[Hit]:
 def tied_output(subject: Subject) -> Iterator[Hit]:
     tensor = tied_embedding(subject)
     if tensor is not None:
-        yield Hit.at_tensor(tensor, "The output uses the embedding's weights.")
+        yield Hit.at_tensor(tensor, "Programs that ask for output.weight do not load this.")
 
 
 @model_rule(

@@ -319,8 +319,8 @@ def old_latent_attention(subject: Subject) -> Iterator[Hit]:
     Truth.PORTABILITY,
     needs=TENSORS_NEEDED,
     help="There is no `output.weight`; the architecture then takes `token_embd.weight` for both "
-    "ends, as the model was trained. Small models do so to save memory. A few programs insist on "
-    "the tensor.",
+    "ends, as the model was trained. Small models do so to save memory. CMP003 is about programs "
+    "that do not.",
     fix="Nothing, if the model was trained with tied embeddings.",
     failing=lambda: llama(tensors={"output.weight": None}),
     passing=llama,
