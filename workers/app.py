@@ -20,6 +20,7 @@ from kombu import Queue
 from ggufhub.hub import queue
 from ggufhub.limits import FULL_SECONDS
 from workers.heartbeat import SignOfLife
+from workers.time_limits import ForgetTimeLimits
 
 CHILD_DATA_BYTES = 1024**3
 """A process beyond it gets a MemoryError, which fails its one row instead of the machine."""
@@ -103,6 +104,7 @@ app.conf.update(
 )
 
 app.steps["consumer"].add(SignOfLife)
+app.steps["consumer"].add(ForgetTimeLimits)
 
 
 @worker_process_init.connect
