@@ -1,6 +1,7 @@
 """`make bench-audit`: 10,000 models in one audit, from disk and over loopback HTTP.
 
-Twenty distinct headers, one of them of a megabyte, one model in twenty broken. Measured: files a
+Twenty distinct headers, one of them of a megabyte, all but that with a chat template as most models
+have, one model in twenty broken. Measured: files a
 second, CPU of a file, peak memory of each process, requests and the size of the database; then
 all of it again unchanged; then anew while two worker processes are killed on the way. Counts are
 checked against what was made: a model that is lost or inspected twice ends the bench.
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ggufhub.rules.model_samples import llama
+from ggufhub.rules.template_samples import CHATML
 from tests.audit.fakeorg import FakeOrganisation, Window
 from tests.builders import vocabulary
 from tests.core.rangeserver import RangeServer
@@ -47,9 +49,8 @@ def make(number: int) -> bytes:
         return llama({"general.name": name})[: 200 + number % 400]
     if kind == 0:
         return vocabulary(45_000).key("general.basename", name).build()
-    return llama(
-        {"general.name": name, "general.size_label": "21K", "llama.context_length": 64 + kind}
-    )
+    keys = {"general.name": name, "general.size_label": "21K", "llama.context_length": 64 + kind}
+    return llama({**keys, "tokenizer.chat_template": f"{{# Header {kind} #}}{CHATML}"})
 
 
 def broken(count: int) -> int:
