@@ -88,6 +88,7 @@ bench-audit: $(STAMP) ## 10,000 models in one audit, from disk and over HTTP, wo
 load: $(STAMP) ## requests a second under load, then a soak of half an hour (needs wrk)
 	$(BIN)/python -m tests.load --soak 30
 
-fuzz: $(STAMP) ## 100,000 mutants through the core and against the reference reader
+fuzz: $(STAMP) ## 100,000 mutants through the core and against the reference reader; requests of all kinds
 	$(BIN)/python -m tests.fuzz 100000 --load 500
 	$(BIN)/python -m tests.fuzz.parts 300
+	API_EXAMPLES=1000 $(BIN)/python -m pytest --timeout 0 tests/api/test_schemathesis.py

@@ -69,6 +69,16 @@ def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
+def require_bodies(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """A post-processing hook: no body that an operation takes may be left out. The generator says
+    so only of bodies with required fields."""
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            if "requestBody" in operation:
+                operation["requestBody"]["required"] = True
+    return result
+
+
 def _statuses(path: str, operation: dict[str, Any]) -> list[int]:
     found = set(ALWAYS)
     if "/uploads" in path:

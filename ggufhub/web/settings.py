@@ -212,5 +212,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "POSTPROCESSING_HOOKS": ["ggufhub.api.schema.add_problems"],
+    "POSTPROCESSING_HOOKS": [
+        "ggufhub.api.schema.add_problems",
+        "ggufhub.api.schema.require_bodies",
+    ],
 }

@@ -40,6 +40,17 @@ def test_the_page_keeps_to_the_strict_policy(db: None) -> None:
     assert not re.search(r'(?:src|href)="https?:', page)
 
 
+def test_no_body_may_be_left_out(schema: dict[str, Any]) -> None:
+    bodies = [
+        (operation["operationId"], operation["requestBody"]["required"])
+        for methods in schema["paths"].values()
+        for operation in methods.values()
+        if "requestBody" in operation
+    ]
+    assert len(bodies) == 6
+    assert all(required for _, required in bodies), bodies
+
+
 def test_command_lines_can_be_split_by_a_shell() -> None:
     for _, operations in reference("https://hub.example").groups:
         for one in operations:
