@@ -30,6 +30,8 @@ def test_every_operation_is_on_the_page(schema: dict[str, Any]) -> None:
     names = set(schema["components"]["schemas"])
     assert set(re.findall(r'href="#shape-(\w+)"', page)) <= names
     assert set(re.findall(r'id="shape-(\w+)"', page)) == names
+    assert "<p><code>total</code> counts the hits of a search" in page
+    assert "`" not in page.partition("<main")[2]
 
 
 def test_the_page_keeps_to_the_strict_policy(db: None) -> None:

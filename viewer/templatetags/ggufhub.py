@@ -1,7 +1,11 @@
 """Template filters: ``foreign`` for every string of a file, and numbers for people."""
 
+import itertools
+import re
+
 from django import template
 from django.http import QueryDict
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from viewer import numbers, text
@@ -77,6 +81,14 @@ def percent(value: float | None) -> str:
 def figure(value: float | None) -> str:
     """A number of a measurement to four digits; a dash for None."""
     return "\u2013" if value is None else f"{value:.4g}"
+
+
+@register.filter
+def prose(value: str) -> SafeString:
+    """Our own words about the API: what stands between backticks is code."""
+    pieces = re.split(r"`+([^`]+)`+", value)
+    shapes = itertools.cycle(("{}", "<code>{}</code>"))
+    return format_html_join("", "{}", ((format_html(next(shapes), piece),) for piece in pieces))
 
 
 @register.simple_tag
