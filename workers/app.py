@@ -72,6 +72,8 @@ app.conf.update(
     broker_transport_options=queue.TRANSPORT_OPTIONS,
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
+    # A broker without room refuses to note what a worker took. Without this the worker ends.
+    broker_channel_error_retry=True,
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_soft_shutdown_timeout=20,
     worker_max_tasks_per_child=500,

@@ -200,6 +200,25 @@ def test_a_full_broker(
     outcome("broker full (1 MB, noeviction)", "accepted, sent when there was room", took)
 
 
+def test_a_broker_that_is_full_when_a_message_arrives(
+    topology: Topology, client: Client, server: RangeServer, outcome: Note
+) -> None:
+    """The worker cannot note what it took, and must not end over it."""
+    worker = topology.workers["inspect"]
+    worker.signal(signal.SIGSTOP)
+    rows = [client.submit(source=server.url("model.gguf"), force=True) for _ in range(3)]
+    with topology.broker.client() as redis:
+        redis.config_set("maxmemory", "1mb")
+        try:
+            worker.signal(signal.SIGCONT)
+            wait_for(lambda: "OutOfMemoryError" in worker.words())
+        finally:
+            redis.config_set("maxmemory", "0")
+    took = timed(lambda: done(client, rows), 90)
+    assert worker.running
+    outcome("broker full as a worker takes messages", "connected anew, all done", took)
+
+
 def test_a_stopped_broker(
     topology: Topology, client: Client, server: RangeServer, outcome: Note
 ) -> None:
