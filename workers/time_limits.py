@@ -7,32 +7,21 @@ for a full read. A worker with a thousand audits an hour would grow by a thousan
 
 from typing import Any
 
-from celery import bootsteps
 from kombu.asynchronous.timer import Timer
 
-EVERY_SECONDS = 30.0
-"""Of sorting a few hundred entries, which takes less than a millisecond."""
+from workers.repeated import Repeated
 
 
-class ForgetTimeLimits(bootsteps.StartStopStep):
+class ForgetTimeLimits(Repeated):
     """Only where processes do the work: threads have no time limits, and a timer of their own."""
 
-    requires = {"celery.worker.consumer.tasks:Tasks"}
-
-    def __init__(self, consumer: Any, **options: Any) -> None:
-        super().__init__(consumer, **options)
-        self._entry: Any = None
+    seconds = 30.0  # of sorting a few hundred entries, which takes less than a millisecond
 
     def include_if(self, consumer: Any) -> bool:
         return isinstance(consumer.timer, Timer)
 
-    def start(self, consumer: Any) -> None:
-        self._entry = consumer.timer.call_repeatedly(EVERY_SECONDS, forget, (consumer.timer,))
-
-    def stop(self, consumer: Any) -> None:
-        if self._entry is not None:
-            self._entry.cancel()
-            self._entry = None
+    def act(self, consumer: Any) -> None:
+        forget(consumer.timer)
 
 
 def forget(timer: Timer) -> None:

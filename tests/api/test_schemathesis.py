@@ -145,7 +145,7 @@ def test_every_answer_is_a_documented_one(case: schemathesis.Case) -> None:
     case.call_and_validate(headers=carried(), excluded_checks=left_out(case))
 
 
-class Workflow(schema.as_state_machine()):  # type: ignore[misc]
+class Workflow(schema.as_state_machine()):
     """Calls that follow each other: what one made, listed or named is what the next is about."""
 
     def setup(self) -> None:

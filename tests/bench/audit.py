@@ -1,10 +1,10 @@
 """`make bench-audit`: 10,000 models in one audit, from disk and over loopback HTTP.
 
 Twenty distinct headers, one of them of a megabyte, all but that with a chat template as most models
-have, one model in twenty broken. Measured: files a
-second, CPU of a file, peak memory of each process, requests and the size of the database; then
-all of it again unchanged; then anew while two worker processes are killed on the way. Counts are
-checked against what was made: a model that is lost or inspected twice ends the bench.
+have, one model in twenty broken. Measured: files a second, CPU of a file, peak memory of each
+process, requests and the size of the database; then all of it again unchanged; then anew while two
+worker processes are killed on the way. Counts are checked against what was made: a model that is
+lost or inspected twice ends the bench.
 
 `--organisation 300` audits an organisation of so many repositories on a hub that pages its lists
 and allows a number of requests in each window: by the command and by the service. Whoever asks for
