@@ -41,6 +41,13 @@ def test_a_token_is_found_by_its_text_and_by_its_id(page: Page, models: RangeSer
     expect(page.locator("#token-2")).to_contain_text("hello")
 
 
+def test_a_link_to_an_operation_of_the_api_opens_it(page: Page) -> None:
+    page.goto("/api/v1/docs#uploads_append")
+    operation = page.locator("details.operation", has=page.locator("#uploads_append"))
+    expect(operation.get_by_role("heading", name="Answers")).to_be_in_viewport()
+    expect(page.locator("details.operation[open]")).to_have_count(1)
+
+
 def test_two_reports_are_compared(page: Page, models: RangeServer) -> None:
     inspect(page, models, "before.gguf", samples.chat_model().build())
     inspect(page, models, "after.gguf", samples.chat_model(5).build()[:-100])
