@@ -5,7 +5,6 @@
 
 import fcntl
 import os
-import resource
 import shutil
 import socket
 import sys
@@ -21,22 +20,14 @@ import django
 from django.core.exceptions import ImproperlyConfigured
 
 from ggufhub.web import broker
-from ggufhub.web.metrics import SHARED
 from ggufhub.web.prepare import NewerDatabase, prepare
+from ggufhub.web.server import allow_connections, web_command, web_environment
 from ggufhub.web.supervisor import CannotRun, Child, Supervisor
 
 LOCK_SECONDS = 3.0
 """The children of a killed launcher need a few seconds to end and let go of the lock."""
 
 START_SECONDS = 60.0
-
-CONNECTIONS = 4096
-"""What one process of the web server holds at a time. Most may be half-open and cost a descriptor
-each; while there are more, everybody else waits for theirs to run out of time."""
-
-HEAD_MS = 10_000
-"""Milliseconds in which the head of a request has to come."""
-
 
 _CELERY = (
     *(sys.executable, "-m", "celery", "--quiet", "-A", "workers.app", "worker"),
@@ -144,34 +135,8 @@ def _children(settings: Any, lock: int) -> Iterator[Child]:
     # Receivers that hang hold up nothing but other receivers.
     hooks = ["-n", "hooks@%h", "-Q", "hooks", "-P", "threads", "-c", "1"]
     yield Child("webhook worker", [*_CELERY, *hooks], stop_seconds=40, **shared)
-    shared["environment"] = {**environment, SHARED: str(_emptied(settings.DATA / "metrics"))}
+    shared["environment"] = web_environment(environment, _emptied(settings.DATA / "metrics"))
     yield Child("web server", web_command(settings), stop_seconds=10, **shared)
-
-
-def web_command(settings: Any) -> list[str]:
-    """The command line of the web server. Call ``allow_connections`` first."""
-    options = "--interface asginl --http 1 --no-ws --respawn-failed-workers --log-level error"
-    connections = min(CONNECTIONS, _count(resource.getrlimit(resource.RLIMIT_NOFILE)[0]) // 2)
-    options += f" --backlog {CONNECTIONS} --backpressure {connections}"
-    options += f" --http1-header-read-timeout {HEAD_MS}"
-    processes = ["--workers", str(settings.WEB_PROCESSES)]
-    address = ["--host", settings.BIND_HOST.strip("[]"), "--port", settings.BIND_PORT]
-    granian = [sys.executable, "-m", "granian", "ggufhub.web.asgi:application"]
-    return [*granian, *options.split(), *processes, *address]
-
-
-def allow_connections() -> None:
-    """Let this process, and those it starts, have twice as many descriptors as connections: the
-    others are files and the database. Where it may not, the web server holds fewer connections."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = min(2 * CONNECTIONS, _count(hard))
-    if _count(soft) < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _count(limit: int) -> int:
-    """A limit of descriptors as a number that can be compared."""
-    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 
 
 def _emptied(directory: Path) -> Path:

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from ggufhub.web.server import ONE_HEAP, web_environment
 from tests.builders import vocabulary
+from tests.faults.slow import web_server
 from tests.live import wait_for
 
 ROOT = Path(__file__).parent.parent.parent
@@ -99,9 +101,9 @@ def running(service: Service) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def children(process: subprocess.Popen[str]) -> dict[str, int]:
+def children(parent: int) -> dict[str, int]:
     """Process ids of the parts, by a word of their command line."""
-    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     parts = {}
     for pid in listed:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
@@ -109,6 +111,20 @@ def children(process: subprocess.Popen[str]) -> dict[str, int]:
             if word in line:
                 parts[word] = int(pid)
     return parts
+
+
+def environment(pid: int) -> dict[str, str]:
+    """The variables a process was started with."""
+    pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().strip("\0").split("\0")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def test_the_web_server_keeps_one_heap(running: subprocess.Popen[str], tmp_path: Path) -> None:
+    with web_server(tmp_path):
+        for parent in (running.pid, os.getpid()):
+            assert environment(children(parent)["granian"]).items() >= ONE_HEAP.items()
+    chosen = web_environment({"MALLOC_ARENA_MAX": "4"}, tmp_path)
+    assert chosen["MALLOC_ARENA_MAX"] == "4"
 
 
 @pytest.mark.usefixtures("running")
@@ -155,11 +171,11 @@ def test_a_cut_upload_goes_on_where_it_stopped(service: Service) -> None:
 
 
 def test_a_dead_part_is_started_again(service: Service, running: subprocess.Popen[str]) -> None:
-    before = children(running)
+    before = children(running.pid)
     assert set(before) == {"celery", "granian", "valkey.sock"}
     for pid in before.values():
         os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: len(set(children(running).values()) - set(before.values())) == 3)
+    wait_for(lambda: len(set(children(running.pid).values()) - set(before.values())) == 3)
 
     def answers() -> bool:
         try:
@@ -188,7 +204,7 @@ def test_a_stop_is_clean_and_a_start_has_everything(
     service: Service, running: subprocess.Popen[str]
 ) -> None:
     listed = service.ask("GET", "/api/v1/inspections")[2]["items"]
-    parts = children(running).values()
+    parts = children(running.pid).values()
     running.terminate()
     output, errors = running.communicate(timeout=40)
     assert running.returncode == 0, errors

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ggufhub.web.body import PERIOD_SECONDS
-from ggufhub.web.serve import HEAD_MS
+from ggufhub.web.server import HEAD_MS
 from tests.faults.client import Client
 from tests.faults.slow import THREADS, SlowClients, head, web_server
 

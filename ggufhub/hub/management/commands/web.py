@@ -2,13 +2,13 @@
 
 import os
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from ggufhub.web.metrics import SHARED
-from ggufhub.web.serve import allow_connections, web_command
+from ggufhub.web.server import allow_connections, web_command, web_environment
 
 
 class Command(BaseCommand):
@@ -16,7 +16,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        os.environ[SHARED] = tempfile.mkdtemp(prefix="ggufhub-metrics-")
+        metrics = Path(tempfile.mkdtemp(prefix="ggufhub-metrics-"))
         allow_connections()
         command = web_command(settings)
-        os.execv(command[0], command)
+        os.execve(command[0], command, web_environment(os.environ, metrics))
