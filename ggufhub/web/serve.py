@@ -21,7 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from ggufhub.web import broker
 from ggufhub.web.prepare import NewerDatabase, prepare
-from ggufhub.web.server import allow_connections, web_command, web_environment
+from ggufhub.web.server import COMMAND, web_environment
 from ggufhub.web.supervisor import CannotRun, Child, Supervisor
 
 LOCK_SECONDS = 3.0
@@ -74,7 +74,6 @@ def _serve() -> None:
     with _only_one(settings.DATA) as lock:
         _check_port(settings.BIND_HOST, int(settings.BIND_PORT))
         prepare()
-        allow_connections()
         try:
             for child in _children(settings, lock):
                 supervisor.add(child)
@@ -136,7 +135,7 @@ def _children(settings: Any, lock: int) -> Iterator[Child]:
     hooks = ["-n", "hooks@%h", "-Q", "hooks", "-P", "threads", "-c", "1"]
     yield Child("webhook worker", [*_CELERY, *hooks], stop_seconds=40, **shared)
     shared["environment"] = web_environment(environment, _emptied(settings.DATA / "metrics"))
-    yield Child("web server", web_command(settings), stop_seconds=10, **shared)
+    yield Child("web server", COMMAND, stop_seconds=10, **shared)
 
 
 def _emptied(directory: Path) -> Path:

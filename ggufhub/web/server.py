@@ -1,15 +1,25 @@
-"""The web server: its command line, its environment and what it may hold open.
+"""The web server: how it is started, and what it may hold open.
 
-Both ``ggufhub.web.serve`` and ``manage.py web`` start it from here.
+``COMMAND`` runs it until SIGTERM, with ``web_environment`` as its variables. ``ggufhub.web.serve``
+and ``manage.py web`` start it so.
 """
 
+import os
 import resource
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from django.conf import settings
+from granian import Granian
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
 
 from ggufhub.web.metrics import SHARED
+
+COMMAND = [sys.executable, "-m", "ggufhub.web.server"]
 
 CONNECTIONS = 4096
 """What one process of the web server holds at a time. Most may be half-open and cost a descriptor
@@ -25,16 +35,25 @@ Threads here take turns: from one heap each takes what another has freed, and wh
 block of an answer goes back to the system."""
 
 
-def web_command(settings: Any) -> list[str]:
-    """The command line of the web server. Call ``allow_connections`` first."""
-    options = "--interface asginl --http 1 --no-ws --respawn-failed-workers --log-level error"
-    connections = min(CONNECTIONS, _count(resource.getrlimit(resource.RLIMIT_NOFILE)[0]) // 2)
-    options += f" --backlog {CONNECTIONS} --backpressure {connections}"
-    options += f" --http1-header-read-timeout {HEAD_MS}"
-    processes = ["--workers", str(settings.WEB_PROCESSES)]
-    address = ["--host", settings.BIND_HOST.strip("[]"), "--port", settings.BIND_PORT]
-    granian = [sys.executable, "-m", "granian", "ggufhub.web.asgi:application"]
-    return [*granian, *options.split(), *processes, *address]
+def main() -> None:
+    """Serve until SIGTERM."""
+    # A process forked from this one has its handler until it serves, and that only notes a SIGTERM:
+    # a stop in the second in which it loads Django would wait for it forever.
+    os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+    Granian(
+        "ggufhub.web.asgi:application",
+        address=settings.BIND_HOST.strip("[]"),
+        port=int(settings.BIND_PORT),
+        interface=Interfaces.ASGINL,
+        workers=settings.WEB_PROCESSES,
+        http=HTTPModes.http1,
+        websockets=False,
+        backlog=CONNECTIONS,
+        backpressure=_allow_connections(),
+        http1_settings=HTTP1Settings(header_read_timeout=HEAD_MS),
+        log_level=LogLevels.error,
+        respawn_failed_workers=True,
+    ).serve()
 
 
 def web_environment(environment: Mapping[str, str], metrics: Path) -> dict[str, str]:
@@ -43,15 +62,20 @@ def web_environment(environment: Mapping[str, str], metrics: Path) -> dict[str, 
     return {**ONE_HEAP, **environment, SHARED: str(metrics)}
 
 
-def allow_connections() -> None:
-    """Let this process, and those it starts, have twice as many descriptors as connections: the
-    others are files and the database. Where it may not, the web server holds fewer connections."""
+def _allow_connections() -> int:
+    """How many connections one process holds. It needs twice as many descriptors, for the others
+    are files and the database: where it may not have them, it holds fewer connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(2 * CONNECTIONS, _count(hard))
     if _count(soft) < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return min(CONNECTIONS, wanted // 2)
 
 
 def _count(limit: int) -> int:
     """A limit of descriptors as a number that can be compared."""
     return sys.maxsize if limit == resource.RLIM_INFINITY else limit
+
+
+if __name__ == "__main__":
+    main()

@@ -216,7 +216,7 @@ def kind_of(pid: int) -> str:
     words = command_of(pid).split("\0")
     if "celery" in words:
         return words[words.index("-n") + 1].partition("@")[0] if "-n" in words else "inspect"
-    names = {"granian": "web", "valkey": "broker", "redis": "broker"}
+    names = {"web.server": "web", "valkey": "broker", "redis": "broker"}
     return next((kind for name, kind in names.items() if name in " ".join(words)), "other")
 
 

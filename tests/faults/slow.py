@@ -18,9 +18,8 @@ from tests.live import wait_for
 THREADS = 4
 
 
-@contextmanager
-def web_server(directory: Path) -> Iterator[Client]:
-    """``manage.py web`` with few threads on a database of its own; its client."""
+def web_part(directory: Path) -> tuple[Part, int]:
+    """``manage.py web`` with few threads on a database of its own, not yet started; its port."""
     port = free_port()
     environment = {
         "PATH": os.environ["PATH"],
@@ -33,14 +32,19 @@ def web_server(directory: Path) -> Iterator[Client]:
     prepare = Part("prepare", [*manage, "prepare"], environment, directory / "prepare.log")
     prepare.start()
     assert prepare.process.wait(60) == 0, prepare.words()
-    web = Part("web", [*manage, "web"], environment, directory / "web.log")
-    with answering(web, port) as client:
+    return Part("web", [*manage, "web"], environment, directory / "web.log"), port
+
+
+@contextmanager
+def web_server(directory: Path) -> Iterator[Client]:
+    """That web server while it runs; its client."""
+    with answering(*web_part(directory)) as client:
         yield client
 
 
 @contextmanager
 def answering(web: Part, port: int) -> Iterator[Client]:
-    """The web server while it runs; its client."""
+    """A web server while it runs; its client."""
     web.start()
     client = Client(port, timeout=20)
     try:

@@ -74,7 +74,7 @@ def _kind(command: list[str]) -> str:
     """What a process is for, by its command line."""
     if "-Q" in command:
         return f"worker of {command[command.index('-Q') + 1]}"
-    if "granian" in command:
+    if "ggufhub.web.server" in command:
         return "web server"
     return "broker" if "valkey" in command[0] else "launcher"
 

@@ -5,10 +5,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from ggufhub.web.server import allow_connections, web_command, web_environment
+from ggufhub.web.server import COMMAND, web_environment
 
 
 class Command(BaseCommand):
@@ -17,6 +16,4 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         metrics = Path(tempfile.mkdtemp(prefix="ggufhub-metrics-"))
-        allow_connections()
-        command = web_command(settings)
-        os.execve(command[0], command, web_environment(os.environ, metrics))
+        os.execve(COMMAND[0], COMMAND, web_environment(os.environ, metrics))
