@@ -6,6 +6,7 @@ from importlib import import_module
 from django.conf import settings
 
 from ggufhub.web.bridge import Bridge
+from ggufhub.web.memory import give_back_regularly
 from ggufhub.web.wsgi import application as wsgi
 
 application = Bridge(wsgi, settings.WEB_THREADS)
@@ -15,3 +16,4 @@ application = Bridge(wsgi, settings.WEB_THREADS)
 import_module(settings.ROOT_URLCONF)
 gc.collect()
 gc.freeze()
+give_back_regularly()

@@ -29,10 +29,10 @@ HEAD_MS = 10_000
 """Milliseconds in which the head of a request has to come."""
 
 ONE_HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
-"""How glibc keeps memory (mallopt(3)). By itself it gives threads heaps of their own and keeps ever
-larger buffers in them, so that for hours each heap grows to the most its threads ever used at once.
-Threads here take turns: from one heap each takes what another has freed, and what is larger than a
-block of an answer goes back to the system."""
+"""How glibc keeps memory (mallopt(3)). By itself it gives threads heaps of their own, each as large
+as the most its threads ever used at once, and keeps ever larger buffers in them. Threads here take
+turns: from one heap each takes what another has freed, and what is larger than a block of an answer
+is mapped apart and goes back at once. ``ggufhub.web.memory`` gives back the rest."""
 
 
 def main() -> None:
