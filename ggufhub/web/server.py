@@ -12,10 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from django.conf import settings
-from granian import Granian
-from granian.constants import HTTPModes, Interfaces
-from granian.http import HTTP1Settings
-from granian.log import LogLevels
 
 from ggufhub.web.metrics import SHARED
 
@@ -37,6 +33,12 @@ is mapped apart and goes back at once. ``ggufhub.web.memory`` gives back the res
 
 def main() -> None:
     """Serve until SIGTERM."""
+    # Here, for the launcher reads this module, too, and has no use for them.
+    from granian import Granian
+    from granian.constants import HTTPModes, Interfaces
+    from granian.http import HTTP1Settings
+    from granian.log import LogLevels
+
     # A process forked from this one has its handler until it serves, and that only notes a SIGTERM:
     # a stop in the second in which it loads Django would wait for it forever.
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))

@@ -16,16 +16,11 @@ import pytest
 from ggufhub.web.server import ONE_HEAP
 from tests.builders import vocabulary
 from tests.faults.slow import web_server
+from tests.faults.topology import free_port
 from tests.live import wait_for
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = vocabulary(3000).build()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Service:
